@@ -153,7 +153,7 @@ export interface MetricSink {
 }
 
 /** Where actions are reported. */
-export interface Outlets {
+export interface Reporting {
   readonly events: EventSink
   readonly metrics: MetricSink
   readonly logger: Logger

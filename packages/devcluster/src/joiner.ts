@@ -19,7 +19,7 @@ export interface JoinTarget {
 }
 
 /** A running instance. */
-interface Guest {
+interface RunningInstance {
   readonly spec: KubeletSpec
   kubelet: KubeletHandle
 }
@@ -34,27 +34,27 @@ export function createJoiner(
   target: JoinTarget,
 ): NodeJoiner {
   /** Running instances by node name; only the kubelet of the last one runs. */
-  const up = new Map<string, Guest[]>()
+  const up = new Map<string, RunningInstance[]>()
   /** Instances that have joined store their own certificate, so that they can rejoin after a reboot. */
   const certified = new Set<string>()
   const start = (spec: KubeletSpec): KubeletHandle => {
     const { nodeName, providerId } = spec
     const before = up.get(nodeName) ?? []
     before.at(-1)?.kubelet.stop()
-    const guest: Guest = { spec, kubelet: kubelets.start(spec) }
-    up.set(nodeName, [...before.filter((other) => other.spec.providerId !== providerId), guest])
+    const instance: RunningInstance = { spec, kubelet: kubelets.start(spec) }
+    up.set(nodeName, [...before.filter((other) => other.spec.providerId !== providerId), instance])
     certified.add(providerId)
-    return { nodeName, stop: () => leave(guest) }
+    return { nodeName, stop: () => leave(instance) }
   }
   // If two instances have one name, on real hosts both report: when one ends, the other continues.
-  const leave = (guest: Guest): void => {
-    const { nodeName } = guest.spec
+  const leave = (instance: RunningInstance): void => {
+    const { nodeName } = instance.spec
     const guests = up.get(nodeName) ?? []
-    if (!guests.includes(guest)) return
-    const others = guests.filter((other) => other !== guest)
+    if (!guests.includes(instance)) return
+    const others = guests.filter((other) => other !== instance)
     up.set(nodeName, others)
-    if (guests.at(-1) !== guest) return
-    guest.kubelet.stop()
+    if (guests.at(-1) !== instance) return
+    instance.kubelet.stop()
     const next = others.at(-1)
     if (next !== undefined) next.kubelet = kubelets.start(next.spec)
   }

@@ -1,6 +1,6 @@
 export * from './objects.ts'
 export { allocatableOf, highestPrice, worstLaunchPrice } from './scheduling/types/allocatable.ts'
-export { demandsOf, likenessOf } from './scheduling/pods/likeness.ts'
+export { demandsOf, interchangeKey } from './scheduling/pods/interchangeable.ts'
 export { hardSpreadOf } from './scheduling/topology/hard-spread.ts'
 export {
   type ClaimOffering,
@@ -12,7 +12,7 @@ export {
   scopesOf,
 } from './scheduling/types/claim-offerings.ts'
 export { exceededLimit } from './scheduling/claims/limits.ts'
-export { KnownPackings } from './scheduling/packing/known-packings.ts'
+export { PackingCache } from './scheduling/packing/packing-cache.ts'
 export { TypeReader } from './scheduling/types/instance-rows.ts'
 export type { SchedulingControl } from './scheduling/pace.ts'
 export { resultInSteps, schedule } from './scheduling/schedule.ts'

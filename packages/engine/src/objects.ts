@@ -62,7 +62,7 @@ export {
   renderSchedulerConfigProblems,
   type SchedulerConfig,
 } from './eligibility/scheduler-config.ts'
-export { misshapenObjectFields } from './eligibility/object-shape.ts'
+export { invalidObjectFields } from './eligibility/object-shape.ts'
 export { shapeProblems, validatePod } from './eligibility/validation.ts'
 export { FreeVolumes } from './eligibility/free-volumes.ts'
 export {

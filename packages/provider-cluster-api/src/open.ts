@@ -9,7 +9,7 @@ import { createClusterApiProvider } from './create-provider.ts'
 import { HubConnection } from './hub/connection.ts'
 import { HubHealth } from './hub/health.ts'
 import { readHubSettings } from './hub/settings.ts'
-import { toldApart } from './hub/told-apart.ts'
+import { withServerNames } from './hub/server-names.ts'
 import { clusterAPINodeClassKind } from './node-class.ts'
 
 /**
@@ -27,7 +27,7 @@ export async function openClusterApi(dependencies: ProviderDependencies): Promis
     ...settings,
     server: config?.server ?? kubernetes.server,
     kube: config
-      ? toldApart(
+      ? withServerNames(
           createKubeClient({
             transport: cloud.fenced(config.transport),
             clock,

@@ -168,7 +168,7 @@ export class ClusterApiProvider implements CloudProvider {
     if (machine === undefined || deployment === undefined || !isOnDelete(deployment)) return undefined
     const { status } = machine
     const conditions = status?.v1beta2?.conditions ?? status?.conditions ?? []
-    const isOutdated = conditions.some(({ type, status: told }) => type === 'UpToDate' && told === 'False')
+    const isOutdated = conditions.some(({ type, status: value }) => type === 'UpToDate' && value === 'False')
     return isOutdated ? 'MachineNotUpToDate' : undefined
   }
 

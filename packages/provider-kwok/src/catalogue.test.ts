@@ -106,16 +106,16 @@ describe('a catalogue from a file', () => {
   })
 
   test('OPS-73 family and size come from the name, or from its beginning and the cpu', () => {
-    const told = (name: string) => {
+    const listed = (name: string) => {
       const type = readOne({ name })
       return [labelOf(type, instance('family')), labelOf(type, instance('size'))]
     }
-    assert.deepEqual(told('m5.2xlarge'), ['m5', '2xlarge'])
-    assert.deepEqual(told('m5.xlarge'), ['m5', 'xlarge'])
-    assert.deepEqual(told('m5.metal'), ['m5', 'metal'])
-    assert.deepEqual(told('n2-standard-4'), ['n2', '4'])
-    assert.deepEqual(told('Standard'), ['S', '4'])
-    assert.deepEqual(told('m5.huge'), ['m5', '4'])
+    assert.deepEqual(listed('m5.2xlarge'), ['m5', '2xlarge'])
+    assert.deepEqual(listed('m5.xlarge'), ['m5', 'xlarge'])
+    assert.deepEqual(listed('m5.metal'), ['m5', 'metal'])
+    assert.deepEqual(listed('n2-standard-4'), ['n2', '4'])
+    assert.deepEqual(listed('Standard'), ['S', '4'])
+    assert.deepEqual(listed('m5.huge'), ['m5', '4'])
   })
 
   test('cpu and memory are told as quantities; zones and capacity types are those of the offerings', () => {

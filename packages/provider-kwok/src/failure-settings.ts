@@ -166,7 +166,7 @@ export function offeringRef(instanceType: string, { requirements }: Offering): O
 }
 
 /** The types as such a cloud would list them. */
-export function toldTypes(
+export function listedTypes(
   types: readonly InstanceType[],
   { prices, unavailable }: FailureSettings,
 ): readonly InstanceType[] {

@@ -2,7 +2,13 @@
 import type { InstanceType } from '@tenon/api'
 import { ProviderError } from '@tenon/provider'
 import { type Clock, type Logger, type Random, unit } from '@tenon/runtime'
-import { type FailureSettings, failureSettings, offeringRef, selects, toldTypes } from './failure-settings.ts'
+import {
+  type FailureSettings,
+  failureSettings,
+  offeringRef,
+  selects,
+  listedTypes,
+} from './failure-settings.ts'
 import type { Choice } from './launch.ts'
 import type { KwokNodeClass } from './nodeclass.ts'
 
@@ -13,7 +19,7 @@ export interface FailureDependencies {
   readonly logger: Logger
 }
 
-interface Told {
+interface Listed {
   readonly from: readonly InstanceType[]
   readonly types: readonly InstanceType[]
 }
@@ -22,7 +28,7 @@ interface Told {
 export class Failures {
   readonly #deps: FailureDependencies
   readonly #settings = new WeakMap<KwokNodeClass, FailureSettings>()
-  readonly #told = new WeakMap<FailureSettings, Told>()
+  readonly #listed = new WeakMap<FailureSettings, Listed>()
   /** Problems that were logged already. */
   readonly #problems = new Set<string>()
   /** Calls that are left, by node class. */
@@ -49,12 +55,12 @@ export class Failures {
   }
 
   /** The types as the catalogue lists them for a node class. */
-  told(types: readonly InstanceType[], settings: FailureSettings): readonly InstanceType[] {
-    const known = this.#told.get(settings)
+  listed(types: readonly InstanceType[], settings: FailureSettings): readonly InstanceType[] {
+    const known = this.#listed.get(settings)
     if (known?.from === types) return known.types
-    const told = toldTypes(types, settings)
-    this.#told.set(settings, { from: types, types: told })
-    return told
+    const listed = listedTypes(types, settings)
+    this.#listed.set(settings, { from: types, types: listed })
+    return listed
   }
 
   /** @throws ProviderError `throttled` when a node class has used up its calls of this second. */

@@ -1,22 +1,24 @@
 /** Chooses the offering of a claim, and builds the Node that simulates its instance (operations.md 12.4). */
 import {
+  admitsValue,
   comparePrices,
   formatResource,
   type InstanceType,
   labels,
   lowestPrice,
+  type NewObject,
   type Node,
   type NodeClaim,
-  type NewObject,
+  normalizedLabel,
   type Offering,
+  ownValue,
   parseResource,
   type PricePerHour,
+  type Requirement,
   unregisteredTaint,
-  ownValue,
 } from '@tenon/api'
 import { integerBetween, type Random, randomString } from '@tenon/runtime'
 import { singleValues } from '@tenon/provider'
-import { offeringAllows, valuesOf } from './matching.ts'
 
 /** Prefix of provider IDs, before the name of the node. */
 export const providerIdPrefix = 'kwok://'
@@ -190,4 +192,27 @@ function nonZero(list: Readonly<Record<string, string>>): Readonly<Record<string
   return Object.fromEntries(
     Object.entries(list).filter(([name, quantity]) => parseResource(name, quantity) !== 0),
   )
+}
+
+/** Values of every `In` requirement on a key, in order. */
+function valuesOf(requirements: readonly Requirement[], key: string): readonly string[] {
+  return (
+    requirements.find((each) => each.operator === 'In' && normalizedLabel(each.key) === key)?.values ?? []
+  )
+}
+
+/** Whether each label of an offering or instance type can have an allowed value. */
+function offeringAllows(
+  requirements: readonly Requirement[],
+  offering: Pick<Offering, 'requirements'>,
+): boolean {
+  return requirements.every((requirement) => {
+    const key = normalizedLabel(requirement.key)
+    return offering.requirements.every(
+      (offered) =>
+        normalizedLabel(offered.key) !== key ||
+        offered.operator !== 'In' ||
+        (offered.values ?? []).some((value) => admitsValue(requirement, value)),
+    )
+  })
 }

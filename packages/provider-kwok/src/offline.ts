@@ -16,7 +16,7 @@ export async function offlineCatalogue(
   const { types, problems } =
     file === '' ? { types: defaultCatalogue(), problems: [] } : readCatalogue(await readText(file))
   // What the controller would log and ignore.
-  const told =
+  const listed =
     types.length === 0 ? [...problems, 'contains no instance type: nothing can be launched'] : problems
   return {
     rules: {
@@ -25,6 +25,6 @@ export async function offlineCatalogue(
     },
     typesOf: () => ({ offered: types, known: types }),
     findingsOf: () => [],
-    problems: told.map((message) => ({ file, message })),
+    problems: listed.map((message) => ({ file, message })),
   }
 }

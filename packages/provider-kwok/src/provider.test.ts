@@ -71,8 +71,8 @@ test('offerings that cost the same are taken by chance', async () => {
   const zones = new Set<string | undefined>()
   const { provider } = open()
   for (let index = 0; index < 20; index++) {
-    const { labels: told } = await provider.create({ ...claim, metadata: { name: `c${index}` } })
-    zones.add(told[labels.zone])
+    const { labels: listed } = await provider.create({ ...claim, metadata: { name: `c${index}` } })
+    zones.add(listed[labels.zone])
   }
   assert.equal(zones.size, 4)
 })

@@ -5,11 +5,11 @@ import {
   conditionOf,
   type InstanceType,
   kinds,
+  labels,
   type Node,
   type NodeClaim,
   type NodeClass,
   type NodePool,
-  labels,
   parseDuration,
   type ResourceType,
 } from '@tenon/api'
@@ -29,8 +29,8 @@ import { Failures } from './failures.ts'
 import type { FailureSettings } from './failure-settings.ts'
 import { choosableLabels } from './instance-type.ts'
 import {
-  type Choice,
   cheapestChoice,
+  type Choice,
   choiceOf,
   claimNameOf,
   isSoldOut,
@@ -41,7 +41,6 @@ import {
   unknownTypes,
 } from './launch.ts'
 import { type KwokNodeClass, kwokNodeClassKind } from './nodeclass.ts'
-import { SharedRead } from './shared-read.ts'
 
 /** Attempts to create a Node, and the pauses between them. */
 const creation = { attempts: 4, pauseMs: 10, growth: 5, jitter: 0.1 }
@@ -107,13 +106,13 @@ export class KwokProvider implements CloudProvider {
   async #launch(
     claim: NodeClaim,
     signal: AbortSignal | undefined,
-    told: readonly InstanceType[] | undefined,
+    listed: readonly InstanceType[] | undefined,
   ): Promise<ProviderInstance> {
     const { client, runtime } = this.#deps
     const { name: className } = claim.spec.nodeClassRef
     const existing = (await this.#instances.ask()).find((node) => claimNameOf(node) === claim.metadata.name)
     if (existing !== undefined) return this.#asLaunched(existing, claim)
-    const instanceTypes = told ?? this.#told(className)
+    const instanceTypes = listed ?? this.#listed(className)
     this.#refuseUnknown(claim, instanceTypes)
     const options = signal === undefined ? {} : { signal }
     const nodeClass = await client.get(kwokNodeClassKind, { name: className }, options)
@@ -209,7 +208,7 @@ export class KwokProvider implements CloudProvider {
   }
 
   getInstanceTypes(pool: NodePool): Promise<readonly InstanceType[]> {
-    return Promise.resolve(this.#told(pool.spec.template.spec.nodeClassRef.name))
+    return Promise.resolve(this.#listed(pool.spec.template.spec.nodeClassRef.name))
   }
 
   /** Instances drift only if their node class names another image. */
@@ -253,8 +252,8 @@ export class KwokProvider implements CloudProvider {
     return this.#failures.settingsOf(this.#deps.nodeClasses?.get({ name: nodeClass }))
   }
 
-  #told(nodeClass: string): readonly InstanceType[] {
-    return this.#failures.told(this.#types, this.#settingsOf(nodeClass))
+  #listed(nodeClass: string): readonly InstanceType[] {
+    return this.#failures.listed(this.#types, this.#settingsOf(nodeClass))
   }
 
   async #nodes(signal?: AbortSignal): Promise<readonly Node[]> {
@@ -336,5 +335,33 @@ function instanceOf(node: Node): ProviderInstance {
     ...(node.metadata.creationTimestamp !== undefined && {
       createdAtMs: Date.parse(node.metadata.creationTimestamp),
     }),
+  }
+}
+
+/**
+ * Shares a read among concurrent callers. Each result comes from a read that began after the call, so it is as fresh as
+ * the caller's own. At most one read is in progress, and one is to follow.
+ */
+export class SharedRead<T> {
+  readonly #read: () => Promise<T>
+  #current: Promise<unknown> = Promise.resolve()
+  #next: Promise<T> | undefined
+
+  constructor(read: () => Promise<T>) {
+    this.#read = read
+  }
+
+  /** Rejects if the read does. */
+  ask(): Promise<T> {
+    this.#next ??= this.#follow()
+    return this.#next
+  }
+
+  async #follow(): Promise<T> {
+    await this.#current
+    this.#next = undefined
+    const answer = this.#read()
+    this.#current = Promise.allSettled([answer])
+    return await answer
   }
 }

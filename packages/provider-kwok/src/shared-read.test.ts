@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { SharedRead } from './shared-read.ts'
+import { SharedRead } from './provider.ts'
 
 /** Reads that end as the test says, in order. */
 function aRead() {

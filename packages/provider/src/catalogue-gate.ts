@@ -32,29 +32,29 @@ export class CatalogueGate {
 
   /** @param names of the types in a new list. */
   judge(names: Iterable<string>): CatalogueVerdict {
-    const told = new Set(names)
+    const listed = new Set(names)
     const now = this.#clock.monotonic()
     const before = this.#standing ?? new Set(this.#inUse())
-    if (isSmaller(told, before)) {
+    if (isSmaller(listed, before)) {
       this.#smallerSinceMs ??= now
       if (now - this.#smallerSinceMs < confirmationMs) {
         const { size } = before
         return {
           kind: 'keptOut',
-          message: `the list has ${told.size} instance types${size === 0 ? '' : `, and lacks at least half of the ${size} that were there`}; it is used once all lists agree for ten minutes`,
+          message: `the list has ${listed.size} instance types${size === 0 ? '' : `, and lacks at least half of the ${size} that were there`}; it is used once all lists agree for ten minutes`,
         }
       }
     }
     this.#smallerSinceMs = undefined
-    this.#standing = told
+    this.#standing = listed
     return { kind: 'taken' }
   }
 }
 
 /** Whether half of the types are missing; of an odd number, the smaller half is enough. */
-function isSmaller(told: ReadonlySet<string>, before: ReadonlySet<string>): boolean {
-  if (told.size === 0) return true
+function isSmaller(listed: ReadonlySet<string>, before: ReadonlySet<string>): boolean {
+  if (listed.size === 0) return true
   let left = 0
-  for (const name of before) if (told.has(name)) left++
+  for (const name of before) if (listed.has(name)) left++
   return left < before.size && 2 * left <= before.size + 1
 }

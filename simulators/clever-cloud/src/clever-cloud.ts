@@ -1,14 +1,13 @@
 /** A simulated Clever Kubernetes Engine: the platform behind the NodeGroups of one cluster. */
 import type { CloudSimulator, DevCluster, SimulatorParts } from '@tenon/devcluster'
 import type { SimulatedInstance } from '@tenon/provider'
-import type { Transport } from '@tenon/runtime'
+import { integerBetween, type Transport } from '@tenon/runtime'
 import { type ControlPlane, outside, startControlPlane } from './control-plane.ts'
 import { Faults } from './faults.ts'
 import { GroupKeeper } from './group-keeper.ts'
 import { type Decision, type GroupRecord, stayingInstances } from './group-record.ts'
 import { resize, vanish } from './late-effects.ts'
 import { InstanceHost } from './group-instances.ts'
-import { OwnAutoscaler } from './own-autoscaler.ts'
 import { groupOf, type Platform, usedQuota } from './platform.ts'
 import { installNodeGroupKind } from './platform-crd.ts'
 import { pricePerHour } from './prices.ts'
@@ -138,4 +137,37 @@ function snapshotOf(platform: Platform, record: GroupRecord): GroupSnapshot {
 function instancesOf({ flavor, instances }: GroupRecord): readonly SimulatedInstance[] {
   const price = pricePerHour(flavor.name)
   return [...instances.values()].map(({ nodeName }) => ({ name: nodeName, pricePerHour: price }))
+}
+
+const pauseWhileOffMs = 30_000
+
+/** Changes the size of random groups from time to time. */
+class OwnAutoscaler {
+  readonly #platform: Platform
+  #cancel: (() => void) | undefined
+
+  constructor(platform: Platform) {
+    this.#platform = platform
+  }
+
+  start(): void {
+    const { clock, settings } = this.#platform
+    this.#cancel = clock.after(settings.ownAutoscaler?.periodMs ?? pauseWhileOffMs, () => {
+      this.#resizeOne()
+      this.start()
+    })
+  }
+
+  stop(): void {
+    this.#cancel?.()
+  }
+
+  #resizeOne(): void {
+    const { random, records, settings } = this.#platform
+    const ready = [...records.values()].filter(({ isSynced, end }) => isSynced && end === undefined)
+    if (settings.ownAutoscaler === undefined || ready.length === 0) return
+    const group = ready[integerBetween(random, 0, ready.length - 1)]
+    const nodeCount = integerBetween(random, 1, settings.ownAutoscaler.mostNodes)
+    if (group !== undefined) resize(this.#platform, group.name, nodeCount)
+  }
 }

@@ -15,7 +15,7 @@ import { reportOf } from './report.ts'
 import { seconds, Stopwatch } from './stopwatch.ts'
 
 /** How long no node must be ready before that is reported. */
-const toldAfterMs = 10 * 60_000
+const reportAfterMs = 10 * 60_000
 
 export class Autoscaler {
   readonly #deps: AutoscalerDependencies
@@ -32,8 +32,8 @@ export class Autoscaler {
     this.#deps = deps
     this.#viewer = new ClusterViewer(deps)
     this.#growth = new Growth(deps)
-    this.#clusterMetrics = new ClusterMetrics(deps.options, deps.outlets.metrics)
-    this.#stopwatch = new Stopwatch(deps.slicing.clock, deps.outlets.metrics)
+    this.#clusterMetrics = new ClusterMetrics(deps.options, deps.reporting.metrics)
+    this.#stopwatch = new Stopwatch(deps.slicing.clock, deps.reporting.metrics)
     this.#startMs = deps.slicing.clock.now()
   }
 
@@ -53,28 +53,28 @@ export class Autoscaler {
 
   /** Only rejects when the signal aborts. */
   async runOnce(signal: AbortSignal): Promise<LoopOutcome> {
-    const { outlets, slicing } = this.#deps
+    const { reporting, slicing } = this.#deps
     const nowMs = slicing.clock.now()
     const done = this.#stopwatch.start('main')
-    outlets.metrics.set('last_activity', seconds(nowMs), { activity: 'main' })
-    outlets.health.noteActivity()
-    const isSnapshotWanted = outlets.debugging.snapshotz.isWanted
+    reporting.metrics.set('last_activity', seconds(nowMs), { activity: 'main' })
+    reporting.health.noteActivity()
+    const isSnapshotWanted = reporting.debugging.snapshotz.isWanted
     const outcome = await this.#attempt(nowMs, signal)
     signal.throwIfAborted()
     this.noteChange(signal)
     const endMs = slicing.clock.now()
-    if (isSnapshotWanted && outlets.debugging.snapshotz.isWanted)
-      outlets.debugging.snapshotz.fail(
+    if (isSnapshotWanted && reporting.debugging.snapshotz.isWanted)
+      reporting.debugging.snapshotz.fail(
         outcome.kind === 'failed' ? outcome.message : 'the loop ended early',
         endMs,
       )
     if (outcome.kind === 'done')
-      outlets.metrics.set('last_activity', seconds(endMs), { activity: 'mainSuccessful' })
+      reporting.metrics.set('last_activity', seconds(endMs), { activity: 'mainSuccessful' })
     else {
-      outlets.metrics.add('errors_total', 1, { type: outcome.type })
-      outlets.logger.error('the loop failed', { type: outcome.type, error: outcome.message })
+      reporting.metrics.add('errors_total', 1, { type: outcome.type })
+      reporting.logger.error('the loop failed', { type: outcome.type, error: outcome.message })
     }
-    if (outcome.kind === 'done' || outcome.type === 'transientError') outlets.health.noteSuccess()
+    if (outcome.kind === 'done' || outcome.type === 'transientError') reporting.health.noteSuccess()
     done()
     return outcome
   }
@@ -87,14 +87,14 @@ export class Autoscaler {
       signal.throwIfAborted()
       const message = messageOf(error)
       if (error instanceof LoopError) return { kind: 'failed', type: error.type, message }
-      this.#deps.outlets.logger.error('an iteration threw', { error })
+      this.#deps.reporting.logger.error('an iteration threw', { error })
       return { kind: 'failed', type: 'internalError', message }
     }
   }
 
   async #iterate(nowMs: number, signal: AbortSignal): Promise<void> {
-    const { options, actions, outlets } = this.#deps
-    const { explanations } = outlets.debugging
+    const { options, actions, reporting } = this.#deps
+    const { explanations } = reporting.debugging
     explanations.begin(nowMs)
     const seen = await this.#viewer.nodes(signal)
     explanations.nodes(seen.nodes, seen.index)
@@ -104,7 +104,7 @@ export class Autoscaler {
     if (!options.loop.scaleUpFromZero && (await this.#waitsForNodes(seen.nodes, nowMs, signal))) return
     const classes = await this.#viewer.pods()
     await actions.requests?.begin(nowMs, signal)
-    actions.requests?.tellConsumers(classes.consumers)
+    actions.requests?.reportConsumers(classes.consumers)
     const view = await this.#viewer.view(seen, classes, nowMs, signal)
     await this.#updateRegistry(view, signal)
     try {
@@ -119,27 +119,27 @@ export class Autoscaler {
     const isReady = (node: Node) => isNodeReady(node) && node.spec?.unschedulable !== true
     if (nodes.some(isReady)) return false
     const message = nodes.length === 0 ? 'Cluster has no nodes.' : 'Cluster has no ready nodes.'
-    const { outlets } = this.#deps
+    const { reporting } = this.#deps
     this.#clearUnneeded()
-    await outlets.status.write({ kind: 'initializing', message }, signal)
-    if (nodes.length === 0 || nowMs - this.#startMs > toldAfterMs)
-      outlets.events.status('Warning', 'ClusterUnhealthy', message)
+    await reporting.status.write({ kind: 'initializing', message }, signal)
+    if (nodes.length === 0 || nowMs - this.#startMs > reportAfterMs)
+      reporting.events.status('Warning', 'ClusterUnhealthy', message)
     return true
   }
 
   async #updateRegistry(view: LoopView, signal: AbortSignal): Promise<void> {
-    const { state, sources, outlets } = this.#deps
+    const { state, sources, reporting } = this.#deps
     const done = this.#stopwatch.start('updateClusterState')
     const effects = {
       groups: sources.nodeGroups,
-      events: outlets.events,
-      logger: outlets.logger,
+      events: reporting.events,
+      logger: reporting.logger,
       countFailure: (groupId: string, reason: string, nodes: number) => {
         const labels = gpuLabels(view.templates.get(groupId)?.node)
-        outlets.metrics.add('failed_scale_ups_total', 1, { reason, ...labels, dra_drivers: '' })
+        reporting.metrics.add('failed_scale_ups_total', 1, { reason, ...labels, dra_drivers: '' })
         if (labels.gpu_name !== '')
-          outlets.metrics.add('failed_gpu_scale_ups_total', 1, { reason, ...labels })
-        outlets.metrics.add('failed_node_creations_total', nodes, { reason })
+          reporting.metrics.add('failed_gpu_scale_ups_total', 1, { reason, ...labels })
+        reporting.metrics.add('failed_node_creations_total', nodes, { reason })
       },
     }
     await this.#deps.slicing.turns.next()
@@ -148,7 +148,7 @@ export class Autoscaler {
   }
 
   async #scale(view: LoopView, classes: PodClasses, signal: AbortSignal): Promise<void> {
-    const { options, state, outlets, actions } = this.#deps
+    const { options, state, reporting, actions } = this.#deps
     const { registry } = state
     if (!options.isDryRun) {
       const removals = registry.oldUnregistered(view.nowMs, (id) => actions.remover.inProgress(id))
@@ -156,16 +156,16 @@ export class Autoscaler {
     }
     if (!registry.isClusterHealthy()) {
       this.#clearUnneeded()
-      outlets.events.status('Warning', 'ClusterUnhealthy', 'Cluster is unhealthy')
+      reporting.events.status('Warning', 'ClusterUnhealthy', 'Cluster is unhealthy')
       return
     }
     if (!options.isDryRun && (await this.#repairSizes(view.nowMs, signal))) return
-    outlets.metrics.set('last_activity', seconds(view.nowMs), { activity: 'autoscaling' })
+    reporting.metrics.set('last_activity', seconds(view.nowMs), { activity: 'autoscaling' })
     for (const [type, list] of [
       ['unschedulable', classes.unschedulable],
       ['scheduler_unprocessed', classes.unprocessed],
     ] as const)
-      outlets.metrics.set('unschedulable_pods_count', list.length, { type })
+      reporting.metrics.set('unschedulable_pods_count', list.length, { type })
     const awaited = this.#growth.addUpcoming(view)
     await actions.requests?.book(view)
     const pending = await this.#growth.pending(view, classes)
@@ -180,10 +180,10 @@ export class Autoscaler {
    * @returns whether nothing may be removed in this iteration.
    */
   async #grow(pending: readonly Pod[], view: LoopView, signal: AbortSignal): Promise<boolean> {
-    const { actions, outlets, state } = this.#deps
+    const { actions, reporting, state } = this.#deps
     if (actions.requests?.isTurn(pending.length > 0, view.nowMs) !== true)
       return await this.#growth.scaleUp(pending, view, signal)
-    outlets.debugging.explanations.waiting(pending, 'a ProvisioningRequest was looked at first')
+    reporting.debugging.explanations.waiting(pending, 'a ProvisioningRequest was looked at first')
     const safetyOf = (id: string) => state.registry.safety(id, view.nowMs)
     if (await actions.requests.serve({ view, safetyOf }, signal)) this.#growth.note(view)
     return false
@@ -194,9 +194,9 @@ export class Autoscaler {
    * @returns whether sizes changed.
    */
   async #repairSizes(nowMs: number, signal: AbortSignal): Promise<boolean> {
-    const { state, sources, outlets, actions } = this.#deps
+    const { state, sources, reporting, actions } = this.#deps
     actions.remover.removeFailed(state.registry.instancesToReplace(), signal)
-    const dependencies = { groups: sources.nodeGroups, logger: outlets.logger }
+    const dependencies = { groups: sources.nodeGroups, logger: reporting.logger }
     return await fixSizes(state.registry.sizeFixes(nowMs), dependencies, signal)
   }
 
@@ -207,9 +207,9 @@ export class Autoscaler {
     isForbidden: boolean,
     signal: AbortSignal,
   ): Promise<void> {
-    const { actions, outlets, state } = this.#deps
+    const { actions, reporting, state } = this.#deps
     const { index } = view
-    outlets.metrics.set('last_activity', seconds(view.nowMs), { activity: 'scaleDown' })
+    reporting.metrics.set('last_activity', seconds(view.nowMs), { activity: 'scaleDown' })
     const starting = new Set([...awaited].flatMap((id) => state.registry.readinessOf(id)?.notStarted ?? []))
     const candidates = view.nodes.filter(({ metadata: { name } }) => !starting.has(name))
     const done = this.#stopwatch.start('scaleDown')
@@ -220,7 +220,7 @@ export class Autoscaler {
     )
     done()
     this.#candidatesByGroup = outcome.candidatesByGroup
-    outlets.debugging.explanations.scaleDown(outcome, index.groupOf)
+    reporting.debugging.explanations.scaleDown(outcome, index.groupOf)
     this.#lastDeletionMs = outcome.lastDeletionStartedMs
     if (outcome.step.kind === 'failed') throw new LoopError(outcome.step.error, outcome.step.message)
   }
@@ -231,11 +231,11 @@ export class Autoscaler {
   }
 
   async #report({ index, nodes, nowMs }: LoopView, signal: AbortSignal): Promise<void> {
-    const { state, outlets, sources } = this.#deps
+    const { state, reporting, sources } = this.#deps
     const groups = new Map(sources.nodeGroups.list().map((group) => [group.id, group]))
     const report = reportOf(nowMs, { groups, faults: index.faults }, state.registry, this.#candidatesByGroup)
     this.#clusterMetrics.show(report, nodes)
-    outlets.debugging.explanations.groups(groups.values(), report)
-    await outlets.status.write(report, signal)
+    reporting.debugging.explanations.groups(groups.values(), report)
+    await reporting.status.write(report, signal)
   }
 }

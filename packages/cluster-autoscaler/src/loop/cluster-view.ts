@@ -13,7 +13,7 @@ import { LoopError } from './outcome.ts'
 import { ReadableObjects } from './readable-objects.ts'
 import { Stopwatch } from './stopwatch.ts'
 
-type Dependencies = Pick<AutoscalerDependencies, 'options' | 'sources' | 'state' | 'outlets' | 'slicing'>
+type Dependencies = Pick<AutoscalerDependencies, 'options' | 'sources' | 'state' | 'reporting' | 'slicing'>
 
 /** Nodes and their groups. */
 export interface SeenNodes {
@@ -33,10 +33,10 @@ export class ClusterViewer {
 
   constructor(deps: Dependencies) {
     this.#deps = deps
-    this.#faults = new GroupFaults(deps.outlets)
+    this.#faults = new GroupFaults(deps.reporting)
     this.#defaultSpread = new DefaultSpread(deps.options.loop.defaultConstraints)
-    this.#readable = new ReadableObjects(deps.sources.reader, deps.outlets.logger)
-    this.#stopwatch = new Stopwatch(deps.slicing.clock, deps.outlets.metrics)
+    this.#readable = new ReadableObjects(deps.sources.reader, deps.reporting.logger)
+    this.#stopwatch = new Stopwatch(deps.slicing.clock, deps.reporting.metrics)
   }
 
   /**
@@ -44,9 +44,9 @@ export class ClusterViewer {
    * @throws LoopError if no group can be read.
    */
   async nodes(signal: AbortSignal): Promise<SeenNodes> {
-    const { sources, state, outlets } = this.#deps
+    const { sources, state, reporting } = this.#deps
     const registered = this.#readable.nodes(sources.cache.nodes())
-    countTaints(registered, state.taints, outlets.metrics)
+    countTaints(registered, state.taints, reporting.metrics)
     const nodes = registered.map((node) => state.taints.asSeen(node))
     const index = await this.#groups(nodes, signal)
     return { registered, nodes, index }

@@ -20,7 +20,7 @@ import { ScaleUp } from '../scale-up/scale-up.ts'
 import { NodeTemplates } from '../templates/node-templates.ts'
 import { TaintRules } from '../templates/taint-rules.ts'
 import { Autoscaler } from './autoscaler.ts'
-import type { LoopOutlets } from './dependencies.ts'
+import type { LoopReporting } from './dependencies.ts'
 
 /** Access to the cluster: caches, uncached reads, and writes. */
 interface ClusterPorts {
@@ -45,7 +45,7 @@ export interface AutoscalerParts {
   readonly options: AutoscalerOptions
   readonly cluster: ClusterPorts
   readonly nodeGroups: NodeGroups
-  readonly reporting: LoopOutlets
+  readonly reporting: LoopReporting
   readonly capabilities: Capabilities
   /** Calls the server at `--grpc-expander-url`; only used if `--expander` names `grpc`. */
   readonly grpcExpander: Expander
@@ -57,8 +57,7 @@ const sliceMs = 8
 export function createAutoscaler(parts: AutoscalerParts): Autoscaler {
   const { options, cluster, nodeGroups, reporting, capabilities } = parts
   const { clock, turns, random } = capabilities
-  const { events, metrics, logger } = reporting
-  const outlets = { events, metrics, logger }
+  const { events, logger } = reporting
   const reader = new PodReader()
   const taints = new TaintRules(options.taints)
   const registry = new ClusterStateRegistry(options.registry)
@@ -72,7 +71,7 @@ export function createAutoscaler(parts: AutoscalerParts): Autoscaler {
   const scaleUp = new ScaleUp({
     options: options.scaleUp,
     cloud: { nodeGroups, registry, plans, isDryRun: options.isDryRun },
-    outlets,
+    reporting,
     chooser: expanderChain(options.scaleUp.expanders, { reader, random, priority, grpc: parts.grpcExpander }),
     reader,
     slicing,
@@ -81,7 +80,7 @@ export function createAutoscaler(parts: AutoscalerParts): Autoscaler {
     options,
     nodeGroups,
     cluster,
-    outlets,
+    reporting,
     slicing,
     ended: ({ kind, groupId }) => {
       if (kind !== 'deleted') return
@@ -93,7 +92,7 @@ export function createAutoscaler(parts: AutoscalerParts): Autoscaler {
     groups: nodeGroups,
     listNodes: cluster.listNodes,
     members,
-    outlets,
+    reporting,
     belowMinimum: options.registry.forceDeleteUnregisteredNodes,
   })
   const nominator = options.loop.plannedPlacement
@@ -104,7 +103,7 @@ export function createAutoscaler(parts: AutoscalerParts): Autoscaler {
     ? new ProvisioningRequests({
         options,
         sources,
-        outlets: reporting,
+        reporting,
         slicing,
         scaleUp,
         writer: cluster.writer,
@@ -121,7 +120,7 @@ export function createAutoscaler(parts: AutoscalerParts): Autoscaler {
       plans,
     },
     actions: { scaleUp, scaleDown, remover, nominator, requests },
-    outlets: reporting,
+    reporting,
     slicing,
   })
 }

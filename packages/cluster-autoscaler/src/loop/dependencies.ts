@@ -46,7 +46,7 @@ interface LoopActions {
 }
 
 /** Outputs of an iteration. */
-export interface LoopOutlets {
+export interface LoopReporting {
   readonly events: EventSink
   readonly metrics: MetricSink
   readonly status: StatusWriter
@@ -72,6 +72,6 @@ export interface AutoscalerDependencies {
   readonly sources: LoopSources
   readonly state: LoopState
   readonly actions: LoopActions
-  readonly outlets: LoopOutlets
+  readonly reporting: LoopReporting
   readonly slicing: Slicing & { readonly clock: Clock }
 }

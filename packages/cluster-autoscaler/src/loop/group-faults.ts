@@ -6,22 +6,22 @@ import type { ResolvedGroups } from './node-groups.ts'
 
 type Fields = Readonly<Record<string, string>> & { readonly reason: string }
 
-interface Outlets {
+interface Reporting {
   readonly events: EventSink
   readonly logger: Logger
 }
 
 export class GroupFaults {
-  readonly #outlets: Outlets
+  readonly #reporting: Reporting
   /** The last message of each group and node, so that it is logged once. */
   #logged = new Map<string, string>()
 
-  constructor(outlets: Outlets) {
-    this.#outlets = outlets
+  constructor(reporting: Reporting) {
+    this.#reporting = reporting
   }
 
   tell({ faults, unresolved, outside }: ResolvedGroups, nodes: readonly Node[]): void {
-    const { events } = this.#outlets
+    const { events } = this.#reporting
     const said = new Map<string, string>()
     for (const [id, reason] of faults) {
       events.status('Warning', 'NodeGroupUnavailable', `node group ${id} is not scaled: ${reason}`)
@@ -48,6 +48,6 @@ export class GroupFaults {
 
   #log(said: Map<string, string>, about: string, message: string, fields: Fields): void {
     said.set(about, fields.reason)
-    if (this.#logged.get(about) !== fields.reason) this.#outlets.logger.warn(message, fields)
+    if (this.#logged.get(about) !== fields.reason) this.#reporting.logger.warn(message, fields)
   }
 }

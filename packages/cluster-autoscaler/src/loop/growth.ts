@@ -16,7 +16,7 @@ import { seconds, Stopwatch } from './stopwatch.ts'
 
 type Dependencies = Pick<
   AutoscalerDependencies,
-  'options' | 'sources' | 'state' | 'actions' | 'outlets' | 'slicing'
+  'options' | 'sources' | 'state' | 'actions' | 'reporting' | 'slicing'
 >
 
 export class Growth {
@@ -28,7 +28,7 @@ export class Growth {
 
   constructor(deps: Dependencies) {
     this.#deps = deps
-    this.#stopwatch = new Stopwatch(deps.slicing.clock, deps.outlets.metrics)
+    this.#stopwatch = new Stopwatch(deps.slicing.clock, deps.reporting.metrics)
   }
 
   /** When nodes were last requested; undefined = never. */
@@ -61,7 +61,7 @@ export class Growth {
 
   /** Pods that do not fit on existing and upcoming nodes. */
   async pending(view: LoopView, classes: PodClasses): Promise<readonly Pod[]> {
-    const { options, actions, slicing, outlets } = this.#deps
+    const { options, actions, slicing, reporting } = this.#deps
     const done = this.#stopwatch.start('filterOutSchedulable')
     const drained = [...actions.scaleDown.nodesBeingDrained().values()].flat()
     const moving = drained.filter((pod) => isOn(view.snapshot, pod)).map(unbound)
@@ -70,14 +70,14 @@ export class Growth {
     const planned = this.#planned(wanted, view)
     const steps = pendingPods(wanted, view.snapshot, this.#hints, planned, cutoff)
     const { pods, overflowing } = await inSlices(steps, slicing)
-    outlets.metrics.set('overflowing_controllers_count', overflowing)
+    reporting.metrics.set('overflowing_controllers_count', overflowing)
     // This implementation has no time limit that skips pods.
-    outlets.metrics.set('skipped_pods_count', 0, { requestor: 'filter-out-pod-list-processor' })
+    reporting.metrics.set('skipped_pods_count', 0, { requestor: 'filter-out-pod-list-processor' })
     done()
     this.#provideSnapshot(view, wanted, new Set(pods))
     const old = oldEnough(pods, options.loop.newPodScaleUpDelayMs, view.nowMs)
     for (const { pod, text } of old.unreadable)
-      outlets.logger.debug('the delay that a pod asks for is not used', {
+      reporting.logger.debug('the delay that a pod asks for is not used', {
         pod: `${pod.metadata.namespace}/${pod.metadata.name}`,
         delay: text,
       })
@@ -86,8 +86,8 @@ export class Growth {
 
   /** @returns whether nothing may be removed in this iteration, as more pods are likely to come. */
   async scaleUp(pods: readonly Pod[], view: LoopView, signal: AbortSignal): Promise<boolean> {
-    const { options, actions, outlets, state } = this.#deps
-    const { explanations } = outlets.debugging
+    const { options, actions, reporting, state } = this.#deps
+    const { explanations } = reporting.debugging
     if (pods.length === 0 || this.#isFull(pods, view)) return false
     if (options.loop.bypassedSchedulerNames.length === 0 && areAllNew(pods, view.nowMs)) {
       explanations.waiting(pods, 'it is very new: more of its kind may come')
@@ -95,7 +95,7 @@ export class Growth {
     }
     explanations.waiting(pods, 'other pods were helped first')
     const done = this.#stopwatch.start('scaleUp')
-    outlets.metrics.set('last_activity', seconds(view.nowMs), { activity: 'scaleUp' })
+    reporting.metrics.set('last_activity', seconds(view.nowMs), { activity: 'scaleUp' })
     const safetyOf = (id: string) => state.registry.safety(id, view.nowMs)
     const result = await actions.scaleUp.run({ view, pods, safetyOf }, signal)
     done()
@@ -107,7 +107,7 @@ export class Growth {
       explanations.waiting(pods, `node group ${result.groupId}, which would help, is still being resized`)
     else {
       explanations.waiting(pods, `nodes could not be asked for: ${result.message}`)
-      outlets.logger.warn('failed to scale up', { error: result.message, isTransient: result.isTransient })
+      reporting.logger.warn('failed to scale up', { error: result.message, isTransient: result.isTransient })
     }
     return false
   }
@@ -122,19 +122,19 @@ export class Growth {
 
   /** Whether `--max-nodes-total` ready nodes exist. */
   #isFull(pods: readonly Pod[], { nodes }: LoopView): boolean {
-    const { options, outlets } = this.#deps
+    const { options, reporting } = this.#deps
     const { maxNodesTotal } = options.scaleUp
     const ready = nodes.filter((node) => isNodeReady(node) && node.spec?.unschedulable !== true)
     if (maxNodesTotal <= 0 || ready.length < maxNodesTotal) return false
     const message = `Max total nodes in cluster reached: ${maxNodesTotal}`
-    outlets.events.status('Warning', 'MaxNodesTotalReached', message)
+    reporting.events.status('Warning', 'MaxNodesTotalReached', message)
     const [text = ''] = renderSkipReason({ kind: 'maxNodesTotal' })
     this.#tellRefusals(new Map(pods.map((pod) => [pod, text])))
     return true
   }
 
   #tellRefusals(refusals: ReadonlyMap<Pod, string>): void {
-    const { events, debugging } = this.#deps.outlets
+    const { events, debugging } = this.#deps.reporting
     for (const [pod, text] of refusals) {
       events.object(pod, 'Normal', 'NotTriggerScaleUp', notTriggeredText(text))
       debugging.explanations.waiting([pod], `no node group helps: ${text}`)
@@ -149,9 +149,9 @@ export class Growth {
   }
 
   #provideSnapshot(view: LoopView, unscheduled: readonly Pod[], pending: ReadonlySet<Pod>): void {
-    const { outlets, slicing } = this.#deps
-    if (!outlets.debugging.snapshotz.isWanted) return
-    outlets.debugging.snapshotz.provide({
+    const { reporting, slicing } = this.#deps
+    if (!reporting.debugging.snapshotz.isWanted) return
+    reporting.debugging.snapshotz.provide({
       nodes: view.snapshot.nodes.flatMap(({ node, pods }) =>
         node === undefined ? [] : [{ node, pods: [...pods.values()].map(({ pod }) => pod) }],
       ),

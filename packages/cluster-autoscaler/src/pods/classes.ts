@@ -20,7 +20,7 @@ export interface PodClasses {
 type PodClass = keyof PodClasses
 
 /** Facts about pods that are not part of them. */
-interface PodJudge {
+interface PodKnowledge {
   readonly isReadable: (pod: Pod) => boolean
   /** Whether the nomination is ours, so that no preemption makes room. */
   readonly isPlanned: (pod: Pod) => boolean
@@ -40,7 +40,7 @@ const atOnce = 200
 export function* classify(
   pods: readonly Pod[],
   options: LoopOptions,
-  { isReadable, isPlanned, isConsumer, read }: PodJudge,
+  { isReadable, isPlanned, isConsumer, read }: PodKnowledge,
 ): Generator<void, PodClasses> {
   const classes: Record<PodClass, Pod[]> = {
     scheduled: [],
@@ -73,7 +73,7 @@ function schedulerOf({ spec }: Pod): string {
     : spec.schedulerName
 }
 
-function classOf(pod: Pod, isBypassed: boolean, isPlanned: PodJudge['isPlanned']): PodClass | undefined {
+function classOf(pod: Pod, isBypassed: boolean, isPlanned: PodKnowledge['isPlanned']): PodClass | undefined {
   if ((pod.spec.nodeName ?? '') !== '') return 'scheduled'
   if (pod.metadata.deletionTimestamp !== undefined) return undefined
   if ((pod.status?.nominatedNodeName ?? '') !== '' && !isPlanned(pod)) return 'nominated'

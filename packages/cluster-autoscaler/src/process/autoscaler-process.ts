@@ -7,22 +7,14 @@ import {
   createCacheRegistry,
   createEventRecorder,
   createKubeClient,
-  type FlushableEventRecorder,
   fencedTransport,
+  type FlushableEventRecorder,
   type KubeClientOptions,
   type LeaderElector,
   type WatchingKubeClient,
 } from '@tenon/kube'
-import type { NodeGroupModule, NodeGroups } from '@tenon/provider'
-import {
-  type Clock,
-  type HttpHandler,
-  type Logger,
-  type Random,
-  type SocketServer,
-  type Transport,
-  type Turns,
-} from '@tenon/runtime'
+import { decorated, NodeGroupError, type NodeGroupModule, type NodeGroups } from '@tenon/provider'
+import type { Clock, HttpHandler, Logger, Random, SocketServer, Transport, Turns } from '@tenon/runtime'
 import type { Autoscaler } from '../loop/autoscaler.ts'
 import { type AutoscalerParts, createAutoscaler } from '../loop/create-autoscaler.ts'
 import { Explanations } from '../status/explanations.ts'
@@ -41,7 +33,6 @@ import { SnapshotzServer } from '../status/snapshotz.ts'
 import { noStatusWriter, StatusConfigMap } from '../status/status-config-map.ts'
 import { type ClusterCaches, openClusterCaches } from './cluster-caches.ts'
 import { createClusterWriter, createDryRunWriter } from './cluster-writer.ts'
-import { identifiedGroups } from './identified-groups.ts'
 import { driveLoop } from './loop-driver.ts'
 import { createUncachedReader } from './uncached-reader.ts'
 
@@ -407,5 +398,25 @@ async function within(work: Promise<unknown>, signal: AbortSignal): Promise<void
     }
     signal.addEventListener('abort', end, { once: true })
     work.then(end, end)
+  })
+}
+
+/** Prevents removals in a cluster that is not the known one (reports-2.md 2.2). */
+function identifiedGroups(
+  groups: NodeGroups,
+  identity: Pick<ClusterIdentity, 'mayRemove' | 'refusal'>,
+): NodeGroups {
+  const assure = async () => {
+    if (!(await identity.mayRemove())) throw new NodeGroupError(`no member is removed: ${identity.refusal}`)
+  }
+  return decorated<NodeGroups, NodeGroups>(groups, {
+    deleteInstances: async (...args) => {
+      await assure()
+      await groups.deleteInstances(...args)
+    },
+    decreaseTargetSize: async (...args) => {
+      await assure()
+      return await groups.decreaseTargetSize(...args)
+    },
   })
 }

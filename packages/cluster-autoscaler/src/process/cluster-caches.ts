@@ -19,12 +19,12 @@ import {
   type WatchingKubeClient,
 } from '@tenon/kube'
 import type { Runtime, Transport } from '@tenon/runtime'
-import type { PodController, ClusterCache } from '../model.ts'
-import { deviceKinds, followDevices } from './device-caches.ts'
+import type { ClusterCache, PodController } from '../model.ts'
 import { usualFields } from './read-fields.ts'
 import { readableKinds } from './readable-kinds.ts'
 import { followRequests } from './request-caches.ts'
 import { followVolumes, volumeKinds } from './volume-caches.ts'
+import { deviceUse, type DeviceUse } from '../scale-down/nodes/device-use.ts'
 
 /** New and changed objects. */
 interface Changes<T> {
@@ -87,6 +87,9 @@ const controllerFields: ReadFields = {
   others: true,
 }
 const byNamespace = 'namespace'
+/** Without both kinds, device utilization is not considered. */
+const deviceKinds = [kinds.resourceSlice, kinds.resourceClaim] as const
+
 /** Kinds that may not be served or readable. */
 const optionalKinds: readonly ResourceType[] = [kinds.namespace, ...volumeKinds, ...deviceKinds]
 
@@ -203,4 +206,30 @@ function followConfigMap(
   const cache = createCache(client, kinds.configMap, { ...runtime, namespace, fieldSelector })
   cache.start(signal)
   return cache
+}
+
+/** Names of devices; their attributes are large and not needed. */
+const sliceFields: ReadFields = {
+  members: {
+    metadata: { members: { managedFields: false }, others: true },
+    spec: {
+      members: { devices: { members: { name: true }, others: false } },
+      others: true,
+    },
+  },
+  others: true,
+}
+
+/**
+ * Follows both kinds if both can be read.
+ * @returns the current use, by node.
+ */
+function followDevices(
+  registry: CacheRegistry,
+  readable: ReadonlySet<ResourceType>,
+): () => ReadonlyMap<string, DeviceUse> {
+  if (!deviceKinds.every((kind) => readable.has(kind))) return () => new Map()
+  const slices = registry.cache(kinds.resourceSlice, { fields: sliceFields })
+  const claims = registry.cache(kinds.resourceClaim)
+  return () => deviceUse(slices.list(), claims.list())
 }

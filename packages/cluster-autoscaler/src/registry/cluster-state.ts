@@ -8,12 +8,11 @@ import type { LoopView } from '../model.ts'
 import type { RegistryOptions } from '../options/options.ts'
 import { type Backoff, GroupBackoff, type ScaleUpFailure } from './backoff.ts'
 import { CreateErrors, type FailedCreations } from './create-errors.ts'
-import { isClusterHealthy, isGroupHealthy } from './health.ts'
 import { ClusterReadiness, type Readiness } from './readiness.ts'
 import { type ScaleUpRequest, ScaleUpRequests } from './scale-up-requests.ts'
 import {
-  type AcceptableRange,
   acceptableRange,
+  type AcceptableRange,
   type IncorrectSize,
   isSizeIncorrect,
   missingNodes,
@@ -293,4 +292,32 @@ export interface TimedOut extends ScaleUpRequest {
 export function timeoutText({ groupId, afterMs }: Pick<TimedOut, 'groupId' | 'afterMs'>): string {
   const time = durationText(Math.round(afterMs / 1000) * 1000)
   return `Nodes added to group ${groupId} failed to register within ${time}`
+}
+
+interface HealthSettings {
+  readonly okTotalUnreadyCount: number
+  /** 0 to 100. */
+  readonly maxTotalUnreadyPercentage: number
+}
+
+/** Whether the cluster is healthy enough to be scaled (cluster-autoscaler.md 2.5). */
+function isClusterHealthy(totals: Readiness, settings: HealthSettings): boolean {
+  return !isTooMany(totals.unready.length, totals.registered.length, settings)
+}
+
+/** @param readiness undefined if the group has neither a node nor an instance. */
+function isGroupHealthy(
+  range: AcceptableRange,
+  readiness: Readiness | undefined,
+  settings: HealthSettings,
+): boolean {
+  if (readiness === undefined) return range.target === 0 || (range.min === 0 && range.target > 0)
+  const { ready, unready, notStarted, suspended } = readiness
+  const missing = Math.max(0, range.min - ready.length - suspended.length)
+  const all = ready.length + unready.length + notStarted.length + suspended.length
+  return !isTooMany(missing, all, settings)
+}
+
+function isTooMany(count: number, all: number, settings: HealthSettings): boolean {
+  return count > settings.okTotalUnreadyCount && 100 * count > settings.maxTotalUnreadyPercentage * all
 }

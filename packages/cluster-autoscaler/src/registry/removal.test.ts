@@ -21,7 +21,7 @@ function stage(options: { readonly nodes?: readonly Node[]; readonly failing?: r
     },
     listNodes: () => Promise.resolve(options.nodes ?? []),
     members: { invalidate: (groupId) => void told.push(`invalidated ${groupId}`) },
-    outlets: {
+    reporting: {
       events: {
         status: (type, reason, message) => void told.push(`${type} ${reason}: ${message}`),
         object: () => undefined,

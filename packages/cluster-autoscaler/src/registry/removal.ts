@@ -2,7 +2,7 @@
 import type { Node } from '@tenon/api'
 import type { GroupInstance, NodeGroups } from '@tenon/provider'
 import { messageOf } from '@tenon/runtime'
-import type { Outlets } from '../model.ts'
+import type { Reporting } from '../model.ts'
 import type { UnregisteredRemoval } from './cluster-state.ts'
 import type { GroupMembers } from './members.ts'
 import { registeredIn } from './unregistered.ts'
@@ -12,7 +12,7 @@ export interface RemovalDependencies {
   /** All current nodes from the API server, as a second check that an instance has none. */
   readonly listNodes: (signal: AbortSignal) => Promise<readonly Node[]>
   readonly members: Pick<GroupMembers, 'invalidate'>
-  readonly outlets: Outlets
+  readonly reporting: Reporting
   /** `--force-delete-unregistered-nodes`. */
   readonly belowMinimum: boolean
 }
@@ -39,7 +39,7 @@ export class InstanceRemover {
       const { groupId } = removal
       if (removal.kind === 'remove') this.#begin(groupId, removal.instances, signal)
       else
-        this.#dependencies.outlets.logger.info(
+        this.#dependencies.reporting.logger.info(
           'unregistered instances are kept: the group has its minimum size',
           {
             nodeGroup: groupId,
@@ -68,8 +68,8 @@ export class InstanceRemover {
   }
 
   async #remove(groupId: string, instances: readonly Removable[], signal: AbortSignal): Promise<void> {
-    const { groups, members, outlets, belowMinimum } = this.#dependencies
-    const { events, metrics, logger } = outlets
+    const { groups, members, reporting, belowMinimum } = this.#dependencies
+    const { events, metrics, logger } = reporting
     let doomed: readonly Removable[] = instances
     try {
       const isRegistered = registeredIn(await this.#dependencies.listNodes(signal))

@@ -4,9 +4,13 @@ import {
   consumedBy,
   isConditionTrue,
   type NewCondition,
+  ownValue,
   type Pod,
+  provisioningClasses,
   type ProvisioningRequest,
+  type RequestClass,
   requestClassNames,
+  requestClassOf,
   requestStageOf,
   type RequestState,
   requestStateOf,
@@ -15,13 +19,12 @@ import {
 import type { PodReader } from '@tenon/filters'
 import { type Clock, inSlices, type Slicing } from '@tenon/runtime'
 import type { Explanations } from '../status/explanations.ts'
-import type { ClusterWriter, LoopView, Outlets, ClusterCache } from '../model.ts'
+import type { ClusterCache, ClusterWriter, LoopView, Reporting } from '../model.ts'
 import type { AutoscalerOptions } from '../options/options.ts'
 import type { PlacementHints } from '../pods/pending-pods.ts'
 import type { ScaleUp, ScaleUpQuestion } from '../scale-up/scale-up.ts'
 import { bookingMs, RequestEndings } from './endings.ts'
 import { keyOfRequest, KnownRequests, uidOf } from './known-requests.ts'
-import { bookedClassOf, servedClassOf } from './ownership.ts'
 import { RequestPauses } from './pauses.ts'
 import { placeAll } from './placing.ts'
 import { RequestRooms } from './request-room.ts'
@@ -34,7 +37,7 @@ interface RequestSources {
 }
 
 /** Outputs about requests. */
-interface RequestOutlets extends Outlets {
+interface RequestReporting extends Reporting {
   readonly debugging: { readonly explanations: Explanations }
 }
 
@@ -43,12 +46,12 @@ interface Dependencies {
   readonly sources: RequestSources
   readonly writer: Pick<ClusterWriter, 'writeRequestConditions' | 'deleteRequest'>
   readonly scaleUp: Pick<ScaleUp, 'whole'>
-  readonly outlets: RequestOutlets
+  readonly reporting: RequestReporting
   readonly slicing: Slicing & { readonly clock: Clock }
 }
 
 /** Maximum pods with an event in one loop. */
-const mostTold = 50
+const maxReported = 50
 /** Pods between two checks of the clock. */
 const atOnce = 200
 
@@ -65,8 +68,8 @@ export class ProvisioningRequests {
   #lastMs: number | undefined
 
   constructor(deps: Dependencies) {
-    const { options, outlets, scaleUp, slicing, sources, writer } = deps
-    const { logger } = outlets
+    const { options, reporting, scaleUp, slicing, sources, writer } = deps
+    const { logger } = reporting
     this.#deps = deps
     this.#known = new KnownRequests({ cache: sources.cache, writer, clock: slicing.clock, logger })
     this.#rooms = new RequestRooms(sources.cache, sources.reader)
@@ -89,17 +92,17 @@ export class ProvisioningRequests {
     if (served.length > 0) {
       const bound = await inSlices(boundConsumers(sources.cache.pods()), slicing)
       for (const [request, condition] of await this.#endings.end(served, { nowMs, bound }, signal))
-        this.#told(request, condition)
+        this.#report(request, condition)
     }
     this.#show(nowMs)
   }
 
   /** Records events for pods that use the capacity of a request: no node is requested for them. */
-  tellConsumers(pods: readonly Pod[]): void {
-    const { events, debugging } = this.#deps.outlets
+  reportConsumers(pods: readonly Pod[]): void {
+    const { events, debugging } = this.#deps.reporting
     const text = (pod: Pod) => `it takes the room of ProvisioningRequest ${consumedBy(pod) ?? ''}`
     for (const pod of pods) debugging.explanations.waiting([pod], `no node is asked for: ${text(pod)}`)
-    for (const pod of pods.slice(0, mostTold))
+    for (const pod of pods.slice(0, maxReported))
       events.object(pod, 'Normal', 'ConsumesProvisioningRequest', `No node is launched for it: ${text(pod)}`)
   }
 
@@ -158,7 +161,7 @@ export class ProvisioningRequests {
 
   #settle({ request, answer, groups }: SeekingResult): void {
     if (groups !== undefined)
-      this.#deps.outlets.events.object(
+      this.#deps.reporting.events.object(
         request,
         'Normal',
         'TriggeredScaleUp',
@@ -168,13 +171,13 @@ export class ProvisioningRequests {
     const uid = uidOf(request)
     if (answer.type === 'Provisioned' && answer.status === 'False') this.#pauses.failed(uid)
     else this.#pauses.forget(uid)
-    this.#told(request, answer)
+    this.#report(request, answer)
   }
 
-  #told(request: ProvisioningRequest, { type, status, reason = type, message = '' }: NewCondition): void {
+  #report(request: ProvisioningRequest, { type, status, reason = type, message = '' }: NewCondition): void {
     const isBad = type === 'Failed' || status === 'False'
-    this.#deps.outlets.events.object(request, isBad ? 'Warning' : 'Normal', reason, message)
-    this.#deps.outlets.logger.info('a ProvisioningRequest has changed', {
+    this.#deps.reporting.events.object(request, isBad ? 'Warning' : 'Normal', reason, message)
+    this.#deps.reporting.logger.info('a ProvisioningRequest has changed', {
       request: keyOfRequest(request),
       type,
       status,
@@ -202,7 +205,7 @@ export class ProvisioningRequests {
 
   /** Updates metrics and explanations. */
   #show(nowMs: number): void {
-    const { metrics } = this.#deps.outlets
+    const { metrics } = this.#deps.reporting
     const sought = new Set(this.#waiting(nowMs).map(({ request }) => uidOf(request)))
     const counts = new Map<string, { readonly class: string; readonly state: RequestState; count: number }>()
     for (const request of this.#known.list()) {
@@ -240,7 +243,7 @@ export class ProvisioningRequests {
   }
 
   #explain(request: ProvisioningRequest, why: string): void {
-    this.#deps.outlets.debugging.explanations.request(keyOfRequest(request), why)
+    this.#deps.reporting.debugging.explanations.request(keyOfRequest(request), why)
   }
 }
 
@@ -253,4 +256,27 @@ function* boundConsumers(pods: readonly Pod[]): Generator<void, ReadonlyMap<stri
     if (key !== undefined) counts.set(key, (counts.get(key) ?? 0) + 1)
   }
   return counts
+}
+
+const parameter = 'processorInstance'
+
+/**
+ * The class of a request that this process serves. With an instance: only check-capacity requests that name it, as a
+ * parameter or as a prefix of their class. Without: all that name none.
+ * @param instance of `--check-capacity-processor-instance`; may be empty.
+ */
+function servedClassOf({ spec }: ProvisioningRequest, instance: string): RequestClass | undefined {
+  const { provisioningClassName, parameters } = spec
+  const named = ownValue(parameters, parameter) ?? ''
+  if (instance !== '') {
+    if (provisioningClassName === instance + provisioningClasses.check) return 'check'
+    return provisioningClassName === provisioningClasses.check && named === instance ? 'check' : undefined
+  }
+  const of = requestClassOf(provisioningClassName)
+  return of === 'check' && named !== '' ? undefined : of
+}
+
+/** The class of a request whose capacity counts, whoever serves it. */
+function bookedClassOf(request: ProvisioningRequest, instance: string): RequestClass | undefined {
+  return requestClassOf(request.spec.provisioningClassName) ?? servedClassOf(request, instance)
 }

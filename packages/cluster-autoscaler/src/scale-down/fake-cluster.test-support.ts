@@ -99,7 +99,7 @@ export class FakeCluster {
         instances: async (groupId) => await Promise.resolve(this.#instances(groupId)),
       },
       cluster: { reader: this.#reader, writer: this.#writer, mayRemove: () => Promise.resolve(this.isKnown) },
-      outlets: { events: this.#events, metrics: this.#metrics, logger: silentLogger },
+      reporting: { events: this.#events, metrics: this.#metrics, logger: silentLogger },
       slicing: { clock: this.clock, turns: eventLoopTurns, sliceMs: 8 },
       ended: (result) => this.ended.push(result),
     })

@@ -4,7 +4,7 @@
 import type { Node, Pod } from '@tenon/api'
 import type { NodeGroups } from '@tenon/provider'
 import { type Clock, inSlices, type Slicing } from '@tenon/runtime'
-import type { ClusterWriter, LoopView, NodeGroupIndex, Outlets } from '../model.ts'
+import type { ClusterWriter, LoopView, NodeGroupIndex, Reporting } from '../model.ts'
 import type { AutoscalerOptions } from '../options/options.ts'
 import { type Choice, chooseNodes } from './choice/choose.ts'
 import { delayedGroups, isInCooldown } from './choice/cooldown.ts'
@@ -34,7 +34,7 @@ export interface ScaleDownDependencies {
     /** Whether the API server is still that of the known cluster; the reason is reported elsewhere. */
     readonly mayRemove: () => Promise<boolean>
   }
-  readonly outlets: Outlets
+  readonly reporting: Reporting
   readonly slicing: Slicing & { readonly clock: Clock }
   /** Called when a deletion has ended, unless the signal ended it. */
   readonly ended: (result: DeletionResult) => void
@@ -54,9 +54,9 @@ export class ScaleDown {
 
   constructor(deps: ScaleDownDependencies) {
     this.#deps = deps
-    const { options, nodeGroups, cluster, outlets, ended } = deps
+    const { options, nodeGroups, cluster, reporting, ended } = deps
     const { reader, writer } = cluster
-    const { events, logger } = outlets
+    const { events, logger } = reporting
     const { clock } = deps.slicing
     const { maxPodEvictionMs, nodeDeletionBatcherIntervalMs: batchIntervalMs } = options.scaleDown
     this.#planner = new Planner(options.scaleDown)
@@ -68,7 +68,7 @@ export class ScaleDown {
       reader,
       steps: {
         latency: new TaintLatency(reader, clock),
-        evictor: new Evictor({ reader, writer, outlets, clock, maxPodEvictionMs }),
+        evictor: new Evictor({ reader, writer, reporting, clock, maxPodEvictionMs }),
         remover,
       },
       clock,
@@ -79,12 +79,12 @@ export class ScaleDown {
       deletion,
       remover,
       tracker: this.#tracker,
-      outlets,
+      reporting,
       look,
       clock,
       ended,
     })
-    this.#metrics = new ScaleDownMetrics(outlets.metrics, clock, options.scaleDown)
+    this.#metrics = new ScaleDownMetrics(reporting.metrics, clock, options.scaleDown)
   }
 
   /**
@@ -182,12 +182,12 @@ export class ScaleDown {
   }
 
   async #start(choice: Choice, nowMs: number, signal: AbortSignal): Promise<ScaleDownStep> {
-    const { options, outlets, slicing, cluster } = this.#deps
+    const { options, reporting, slicing, cluster } = this.#deps
     const { clock } = slicing
     if (choice.empty.length + choice.drain.length === 0) return { kind: 'nothingToDelete' }
     if (options.isDryRun) {
       const wanted = { empty: choice.empty.map(nameOf), drain: choice.drain.map(nameOf) }
-      outlets.logger.info('dry run: would remove nodes', wanted)
+      reporting.logger.info('dry run: would remove nodes', wanted)
       return { kind: 'started', ...wanted }
     }
     if (!(await cluster.mayRemove())) return { kind: 'nothingToDelete' }
@@ -211,7 +211,7 @@ export class ScaleDown {
   }
 
   async #softTaint(plan: Plan, { view }: ScaleDownInput, signal: AbortSignal): Promise<void> {
-    const { options, cluster, outlets, slicing } = this.#deps
+    const { options, cluster, reporting, slicing } = this.#deps
     const { clock } = slicing
     const { maxBulkSoftTaintCount: maxCount, maxBulkSoftTaintMs: maxMs } = options.scaleDown
     if (maxCount <= 0) return
@@ -221,7 +221,7 @@ export class ScaleDown {
       unneeded: new Set(plan.unneeded.map(nameOf)),
       going: this.#tracker.goingNodes(),
     })
-    const writing = { writer: cluster.writer, clock, logger: outlets.logger, maxCount, maxMs }
+    const writing = { writer: cluster.writer, clock, logger: reporting.logger, maxCount, maxMs }
     await writeSoftTaints(changes, writing, signal)
     this.#metrics.duration('scaleDown:softTaintUnneeded', startMs)
   }
@@ -244,11 +244,11 @@ export class ScaleDown {
   }
 
   #cleanup(): Parameters<typeof cleanHardTaint>[1] {
-    const { cluster, outlets } = this.#deps
+    const { cluster, reporting } = this.#deps
     return {
       writer: cluster.writer,
-      events: outlets.events,
-      logger: outlets.logger,
+      events: reporting.events,
+      logger: reporting.logger,
       cordons: this.#cordons,
     }
   }

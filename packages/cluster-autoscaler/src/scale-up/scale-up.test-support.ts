@@ -57,7 +57,7 @@ export async function scaleUp(scene: Scene): Promise<Played> {
   const scaling = new ScaleUp({
     options,
     cloud: { nodeGroups: cloud, registry, plans: new PodPlans(options.maxBinpackingMs), isDryRun: false },
-    outlets: { events, metrics, logger: silentLogger },
+    reporting: { events, metrics, logger: silentLogger },
     chooser: expanderChain(options.expanders, { reader, random, priority: unused, grpc: unused }),
     reader,
     slicing: { clock: new VirtualClock(startMs), turns: eventLoopTurns, sliceMs: 10 },

@@ -2,16 +2,15 @@
 import { ownValue, type Pod } from '@tenon/api'
 import type { PodReader } from '@tenon/filters'
 import type { NodeGroup, NodeGroups } from '@tenon/provider'
-import { type Clock, inSlices, type Slicing, messageOf } from '@tenon/runtime'
-import { type GpuLabels, gpuLabels } from '../gpu.ts'
-import type { LoopView, Outlets } from '../model.ts'
+import { type Clock, inSlices, messageOf, type Slicing } from '@tenon/runtime'
+import { gpuLabels, type GpuLabels } from '../gpu.ts'
+import type { LoopView, NodeGroupIndex, NodeTemplate, Reporting } from '../model.ts'
 import type { ScaleUpOptions } from '../options/options.ts'
-import { type PodPlans, plannedNodes } from '../placement/pod-plans.ts'
+import { plannedNodes, type PodPlans } from '../placement/pod-plans.ts'
 import type { PodGroup } from '../pods/equivalence.ts'
 import { nodeLike } from '../templates/node-templates.ts'
 import type { GroupIncrease } from './balancing.ts'
 import { increasesFor } from './increases.ts'
-import { increasesToMinSize } from './min-sizes.ts'
 import type { ExpansionOption } from './option.ts'
 import { QuotaTracker } from './quotas.ts'
 import { renderRefusals, renderSkipReason, type SkipReason } from './reasons.ts'
@@ -40,7 +39,7 @@ interface Cloud {
 export interface ScaleUpDependencies {
   readonly options: ScaleUpOptions
   readonly cloud: Cloud
-  readonly outlets: Outlets
+  readonly reporting: Reporting
   readonly chooser: (
     options: readonly ExpansionOption[],
     signal: AbortSignal,
@@ -110,7 +109,7 @@ export class ScaleUp {
    * ProvisioningRequest, as the pods do not exist.
    */
   async whole(question: ScaleUpQuestion, signal: AbortSignal): Promise<WholeResult> {
-    const { chooser, outlets } = this.#deps
+    const { chooser, reporting } = this.#deps
     const { found, search } = await this.#search(question, signal)
     const whole = found.options.filter(({ pods }) => pods.length === question.pods.length)
     const best = await chooser(whole, signal)
@@ -122,7 +121,7 @@ export class ScaleUp {
       const message = `it takes ${best.nodeCount} node(s) of node group ${best.groupId}, of which the limits of the cluster and its groups allow ${nodes}`
       return { kind: 'refused', message, pod: undefined }
     }
-    outlets.logger.info('best option to resize', { group: best.groupId, nodes, pods: best.pods.length })
+    reporting.logger.info('best option to resize', { group: best.groupId, nodes, pods: best.pods.length })
     const message = await this.#increase(groups, search.view, signal)
     if (message !== undefined) return { kind: 'refused', message, pod: undefined }
     return { kind: 'successful', groups: groups.map(sizeText).join(' ') }
@@ -145,7 +144,7 @@ export class ScaleUp {
     question: ScaleUpQuestion,
     signal: AbortSignal,
   ): Promise<{ readonly result: ScaleUpResult; readonly helped: ReadonlySet<Pod> }> {
-    const { chooser, options, outlets } = this.#deps
+    const { chooser, options, reporting } = this.#deps
     const { found, search } = await this.#search(question, signal)
     const { view, safetyOf } = question
     const nobody = new Set<Pod>()
@@ -156,14 +155,14 @@ export class ScaleUp {
     }
     if (this.#resizing.has(best.groupId))
       return { result: { kind: 'waiting', groupId: best.groupId }, helped: nobody }
-    outlets.logger.info('best option to resize', {
+    reporting.logger.info('best option to resize', {
       group: best.groupId,
       nodes: best.nodeCount,
       pods: best.pods.length,
     })
     const increases = increasesFor(best, found, { ...search, safetyOf })
     if (increases.isCappedByTotal)
-      outlets.events.status(
+      reporting.events.status(
         'Warning',
         'MaxNodesTotalReached',
         `Max total nodes in cluster reached: ${options.maxNodesTotal}. Current number of nodes: ${view.snapshot.nodes.length}`,
@@ -193,7 +192,7 @@ export class ScaleUp {
   }
 
   #measureSearch({ groupingMs, valid }: Search, tookMs: number): void {
-    const { metrics } = this.#deps.outlets
+    const { metrics } = this.#deps.reporting
     const measure = (name: string, ms: number) => {
       metrics.observe('function_duration_seconds', ms / 1000, { function: name })
     }
@@ -229,13 +228,13 @@ export class ScaleUp {
     search: SearchQuestion,
     signal: AbortSignal,
   ): Promise<{ readonly result: ScaleUpResult; readonly helped: ReadonlySet<Pod> }> {
-    const { options, outlets, cloud } = this.#deps
+    const { options, reporting, cloud } = this.#deps
     const failure = await this.#increase(increases, search.view, signal)
     if (failure !== undefined)
       return { result: { kind: 'failed', message: failure, isTransient: false }, helped: new Set() }
     if (cloud.isDryRun) {
       const groups = increases.map(sizeText).join(' ')
-      outlets.logger.info('dry run: would scale up', { groups, pods: best.pods.length })
+      reporting.logger.info('dry run: would scale up', { groups, pods: best.pods.length })
     } else {
       const grown = increases.map(({ group: { id, targetSize }, newSize }) => ({
         groupId: id,
@@ -247,7 +246,7 @@ export class ScaleUp {
     }
     const text = increases.map(sizeText).join(' ')
     const message = `pod triggered scale-up: [${text}]`
-    for (const pod of best.pods) outlets.events.object(pod, 'Normal', 'TriggeredScaleUp', message)
+    for (const pod of best.pods) reporting.events.object(pod, 'Normal', 'TriggeredScaleUp', message)
     if (options.salvoScaleUp) addToSnapshot(increases, found, search)
     return { result: { kind: 'successful', pods: best.pods, groups: text }, helped: new Set(best.pods) }
   }
@@ -266,12 +265,12 @@ export class ScaleUp {
 
   /** @returns the error, if any. */
   async #execute(increase: GroupIncrease, view: LoopView, signal: AbortSignal): Promise<string | undefined> {
-    const { cloud, outlets } = this.#deps
+    const { cloud, reporting } = this.#deps
     const { group, newSize } = increase
     const delta = newSize - group.targetSize
     if (cloud.isDryRun) return undefined
     const from = `${newSize} instead of ${group.targetSize} (max: ${group.maxSize})`
-    outlets.events.status('Normal', 'ScaledUpGroup', `Scale-up: setting group ${group.id} size to ${from}`)
+    reporting.events.status('Normal', 'ScaledUpGroup', `Scale-up: setting group ${group.id} size to ${from}`)
     try {
       const { settled } = await cloud.nodeGroups.increaseSize(group.id, delta, signal)
       this.#resizing.add(group.id)
@@ -297,10 +296,10 @@ export class ScaleUp {
     }
     cloud.registry.registerScaleUp(group.id, delta, this.#nowMs())
     const labels = labelsOf(view, group.id)
-    outlets.metrics.add('scaled_up_nodes_total', delta, { ...labels, dra_drivers: '' })
-    if (labels.gpu_name !== '') outlets.metrics.add('scaled_up_gpu_nodes_total', delta, labels)
-    outlets.events.status('Normal', 'ScaledUpGroup', `Scale-up: group ${group.id} size set to ${from}`)
-    outlets.logger.info('scaled up', { group: group.id, name: group.name, size: newSize, delta })
+    reporting.metrics.add('scaled_up_nodes_total', delta, { ...labels, dra_drivers: '' })
+    if (labels.gpu_name !== '') reporting.metrics.add('scaled_up_gpu_nodes_total', delta, labels)
+    reporting.events.status('Normal', 'ScaledUpGroup', `Scale-up: group ${group.id} size set to ${from}`)
+    reporting.logger.info('scaled up', { group: group.id, name: group.name, size: newSize, delta })
     return undefined
   }
 
@@ -318,26 +317,26 @@ export class ScaleUp {
   }
 
   #tellFailure(group: NodeGroup, delta: number, error: unknown, view: LoopView): void {
-    const { outlets } = this.#deps
+    const { reporting } = this.#deps
     const message = messageOf(error)
-    outlets.events.status(
+    reporting.events.status(
       'Warning',
       'FailedToScaleUpGroup',
       `Scale-up failed for group ${group.id}: ${message}`,
     )
-    outlets.logger.warn('failed to scale up', { group: group.id, name: group.name, delta, error: message })
+    reporting.logger.warn('failed to scale up', { group: group.id, name: group.name, delta, error: message })
     const labels = labelsOf(view, group.id)
-    outlets.metrics.add('failed_scale_ups_total', 1, { reason: cloudError, ...labels, dra_drivers: '' })
+    reporting.metrics.add('failed_scale_ups_total', 1, { reason: cloudError, ...labels, dra_drivers: '' })
     if (labels.gpu_name !== '')
-      outlets.metrics.add('failed_gpu_scale_ups_total', 1, { reason: cloudError, ...labels })
-    outlets.metrics.add('failed_node_creations_total', delta, { reason: cloudError })
+      reporting.metrics.add('failed_gpu_scale_ups_total', 1, { reason: cloudError, ...labels })
+    reporting.metrics.add('failed_node_creations_total', delta, { reason: cloudError })
   }
 
   #countSkipped({ skipped }: Search): void {
     for (const reason of skipped.values()) {
       if (reason.kind !== 'quota') continue
       for (const resource of reason.exceeded)
-        this.#deps.outlets.metrics.add('skipped_scale_events_count', 1, {
+        this.#deps.reporting.metrics.add('skipped_scale_events_count', 1, {
           direction: 'up',
           reason: resource === 'cpu' ? 'CpuResourceLimit' : 'MemoryResourceLimit',
         })
@@ -422,4 +421,29 @@ function labelsOf({ templates }: LoopView, groupId: string): GpuLabels {
 
 function isText(value: string | undefined): value is string {
   return value !== undefined
+}
+
+interface MinSizeQuestion {
+  readonly index: NodeGroupIndex
+  readonly templates: ReadonlyMap<string, NodeTemplate>
+  readonly safetyOf: (groupId: string) => GroupSafety
+  readonly quotas: QuotaTracker
+  /** 0 = unlimited. */
+  readonly maxNodesTotal: number
+}
+
+/** Increases of groups below their minimum: `--enforce-node-group-min-size` (cluster-autoscaler.md 4.8). */
+function increasesToMinSize(question: MinSizeQuestion): readonly GroupIncrease[] {
+  const { index, templates, safetyOf, quotas, maxNodesTotal } = question
+  return [...index.groups.values()].flatMap((group): GroupIncrease[] => {
+    if (group.targetSize >= group.minSize || index.faults.has(group.id)) return []
+    if (safetyOf(group.id) !== 'safe') return []
+    const template = templates.get(group.id)
+    const wanted = Math.min(group.minSize, group.maxSize) - group.targetSize
+    const inTotal = maxNodesTotal > 0 ? Math.min(wanted, maxNodesTotal - group.targetSize) : wanted
+    const delta = quotas.most(template, inTotal)
+    if (delta <= 0) return []
+    quotas.take(template, delta)
+    return [{ group, newSize: group.targetSize + delta }]
+  })
 }

@@ -66,7 +66,7 @@ export class StatusConfigMap implements StatusWriter {
     const { client, logger } = this.#dependencies
     this.#isRemoved = true
     // A write in progress could create it again.
-    await this.#writing.catch(told)
+    await this.#writing.catch(ignored)
     try {
       await client.delete(kinds.configMap, this.#key, { signal, lane: 'urgent' })
     } catch (error) {
@@ -102,4 +102,4 @@ export class StatusConfigMap implements StatusWriter {
 }
 
 /** The caller of the write has handled the error. */
-function told(): void {}
+function ignored(): void {}

@@ -132,10 +132,10 @@ function healthWord(isHealthy: boolean): string {
 }
 
 function messageOf({ message, faults }: RunningReport): string {
-  const told = [...faults].slice(0, mostFaults).map(([id, reason]) => `${id}: ${cutMessage(reason)}`)
-  const rest = faults.size - told.length
+  const shown = [...faults].slice(0, mostFaults).map(([id, reason]) => `${id}: ${cutMessage(reason)}`)
+  const rest = faults.size - shown.length
   const about =
-    told.length === 0 ? '' : `not scaled now: ${told.join('; ')}${rest > 0 ? `; and ${rest} more` : ''}`
+    shown.length === 0 ? '' : `not scaled now: ${shown.join('; ')}${rest > 0 ? `; and ${rest} more` : ''}`
   return [message, about].filter((text) => text !== '').join('; ')
 }
 

@@ -16,9 +16,9 @@ export function isTold({ status }: Pick<Pod, 'status'>): boolean {
 export function givenContainers(pod: Pod): GivenContainers {
   const { spec, status } = pod
   if (!isTold(pod)) return spec
-  const told = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])]
+  const statuses = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])]
   const of = (container: Container): Container => {
-    const resources = told.find(({ name }) => name === container.name)?.resources
+    const resources = statuses.find(({ name }) => name === container.name)?.resources
     return resources === undefined ? container : { ...container, resources }
   }
   const { containers, initContainers } = spec

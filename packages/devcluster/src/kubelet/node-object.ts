@@ -109,9 +109,9 @@ function amountsDiffer(
   found: Readonly<Record<string, string>> | undefined,
 ): boolean {
   return Object.entries(wanted).some(([name, amount]) => {
-    const told = ownValue(found, name)
-    if (told === amount) return false
-    return told === undefined || parseResource(name, told) !== parseResource(name, amount)
+    const reported = ownValue(found, name)
+    if (reported === amount) return false
+    return reported === undefined || parseResource(name, reported) !== parseResource(name, amount)
   })
 }
 

@@ -144,7 +144,7 @@ class Scheduler {
       queue: this.#queue,
       trials: new GroupTrials(trying),
       writer: new GroupWriter({ api, clock, logger }),
-      hands: this.#groupHands(),
+      actions: this.#groupHands(),
     })
     const observed = this.#held.through(api)
     this.#stopObservingGroups = this.#groups.observe(observed)
@@ -345,7 +345,7 @@ class Scheduler {
     return refusal
   }
 
-  #groupHands(): ConstructorParameters<typeof GroupScheduling>[0]['hands'] {
+  #groupHands(): ConstructorParameters<typeof GroupScheduling>[0]['actions'] {
     return {
       hold: () => this.#held.hold(),
       release: () => this.#held.release(),

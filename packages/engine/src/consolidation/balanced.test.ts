@@ -10,7 +10,7 @@ import {
   aType,
   soldAs,
 } from '../testing/builders.test-support.ts'
-import { mayPass, verdictsOn } from './balanced.ts'
+import { mayBeApproved, verdictsOn } from './balanced.ts'
 import { consolidate, moves, scores } from './consolidation.test-support.ts'
 import type { CandidateInput, PoolTotals } from './question.ts'
 
@@ -125,9 +125,9 @@ test('DIS-133 a node whose removal would score too little is not looked at', () 
     totals: { default: { cost: 100, disruption: 4 } },
   })
   assert.deepEqual([result.moves, result.remarks], [[], []])
-  assert.equal(mayPass(candidate(), new Map()), true)
-  assert.equal(mayPass(candidate(), pool(0, 4)), true)
-  assert.equal(mayPass(candidate({ policy: 'WhenEmptyOrUnderutilized' }), pool(1000, 4)), true)
+  assert.equal(mayBeApproved(candidate(), new Map()), true)
+  assert.equal(mayBeApproved(candidate(), pool(0, 4)), true)
+  assert.equal(mayBeApproved(candidate({ policy: 'WhenEmptyOrUnderutilized' }), pool(1000, 4)), true)
 })
 
 test('nodes that may not go count in the disruption that a move is weighed against', () => {

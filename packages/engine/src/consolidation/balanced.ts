@@ -32,7 +32,7 @@ export function verdictsOn(
  * Whether the policy would approve the removal of the node without a replacement. If not, it approves no move
  * of the node. A node of unknown price counts as saving nothing.
  */
-export function mayPass(candidate: CandidateInput, totals: ReadonlyMap<string, PoolTotals>): boolean {
+export function mayBeApproved(candidate: CandidateInput, totals: ReadonlyMap<string, PoolTotals>): boolean {
   const total = totals.get(candidate.nodePool)
   if (candidate.policy !== 'Balanced' || total === undefined || total.cost <= 0) return true
   return scoreOf(fractionsOf(knownPrice(candidate), candidate.disruptionCost, total)) >= balancedThreshold

@@ -55,7 +55,7 @@ export interface Story {
   readonly unchanged?: readonly string[]
   readonly settled?: readonly string[]
   readonly roomier?: readonly string[]
-  readonly inVain?: NonNullable<ConsolidationQuestion['inVain']>
+  readonly failedGroups?: NonNullable<ConsolidationQuestion['failedGroups']>
 }
 
 /** What a search among the instances of a story comes to. */
@@ -89,7 +89,7 @@ export function asked(
     ...(story.unchanged && { unchanged: new Set(story.unchanged) }),
     ...(story.settled && { settled: new Set(story.settled) }),
     ...(story.roomier && { roomier: new Set(story.roomier) }),
-    ...(story.inVain && { inVain: story.inVain }),
+    ...(story.failedGroups && { failedGroups: story.failedGroups }),
   }
   return { input: inputOf(story), question }
 }

@@ -25,7 +25,7 @@ interface EndStates {
 }
 
 /** Nodes that stay, nodes that are removed, and types that are launched, by index. */
-interface Draft {
+interface FleetPlan {
   readonly kept: readonly number[]
   /** Ascending. */
   readonly gone: readonly number[]
@@ -42,16 +42,16 @@ const roundsPerNode = 300
  * Nodes are only exchanged if this share of the current price could be saved, so that a good state is left
  * alone.
  */
-const leastPromise = 0.04
+const minPotentialSavings = 0.04
 /** The most launches of one search, and the number of nodes for each further launch. */
 const mostLaunches = 5
 const nodesPerLaunch = 20
-/** How many drafts with a price close to the best one are compared for stability. */
+/** How many plans with a price close to the best one are compared for stability. */
 const mostRivals = 12
 const rivalShare = 0.004
 const trials = 8
-/** Noise that is added to kube-scheduler's score of 400 points, to test how stable a draft is. */
-const disorder = 20
+/** Noise that is added to kube-scheduler's score of 400 points, to test how stable a plan is. */
+const scoreNoise = 20
 /**
  * The cost of pods that do not fit, as a multiple of their worth: a node launched for them alone is
  * expensive.
@@ -70,7 +70,7 @@ export function cheapestStates(
   return new Search(fleet, question, shouldStop).run()
 }
 
-/** Budgets and types that decide whether a draft is allowed, by index. */
+/** Budgets and types that decide whether a plan is allowed, by index. */
 interface Rules {
   /** How many nodes may still be disrupted, by NodePool. */
   readonly left: readonly number[]
@@ -165,58 +165,58 @@ class Search {
     const fewest = this.#fewest()
     const now = this.#asIs
     const best = this.#rounds > 0 && this.#isPromising(now) ? this.#exchanged(fewest) : fewest
-    const drafts = [best, fewest].filter(
-      (draft, place, all) =>
-        draft.kept.length < this.#all.length &&
-        all.indexOf(draft) === place &&
-        this.#cost(draft) < this.#cost(now) - tiny,
+    const plans = [best, fewest].filter(
+      (plan, place, all) =>
+        plan.kept.length < this.#all.length &&
+        all.indexOf(plan) === place &&
+        this.#cost(plan) < this.#cost(now) - tiny,
     )
     return {
-      states: drafts.map((draft) => this.#stateOf(draft)),
+      states: plans.map((plan) => this.#stateOf(plan)),
       isLimitedByBudget: this.#isLimitedByBudget,
     }
   }
 
-  get #asIs(): Draft {
+  get #asIs(): FleetPlan {
     return { kept: this.#all, gone: [], launched: [] }
   }
 
   /** Removes nodes while the others have room, the most wasteful first. */
-  #fewest(): Draft {
+  #fewest(): FleetPlan {
     const { instances } = this.#fleet
-    let draft = this.#asIs
+    let plan = this.#asIs
     const order = this.#all
       .filter((index) => instances[index]?.candidate !== undefined)
       .map((index) => ({ index, loss: this.#lossOf(instances[index] as Instance) }))
       .toSorted((a, b) => b.loss - a.loss || a.index - b.index)
-    const takers = new Takers(this.#fleet)
+    const withRoom = new InstancesWithRoom(this.#fleet)
     for (const { index } of order) {
       if (this.#shouldStop()) break
-      if (!takers.mayGo(index)) continue
-      const kept = draft.kept.filter((each) => each !== index)
-      const next = { ...draft, kept, gone: withOne(draft.gone, index) }
+      if (!withRoom.mayGo(index)) continue
+      const kept = plan.kept.filter((each) => each !== index)
+      const next = { ...plan, kept, gone: withOne(plan.gone, index) }
       if (!this.#isAllowed(next) || !this.#isFeasible(next)) continue
-      draft = next
-      takers.goes(index)
+      plan = next
+      withRoom.goes(index)
     }
-    return draft
+    return plan
   }
 
-  #isPromising(draft: Draft): boolean {
+  #isPromising(plan: FleetPlan): boolean {
     const least = this.#fleet.kinds.reduce(
       (sum, { worth }, kind) => sum + worth * (this.#total[kind] as number),
       0,
     )
-    const price = this.#priceOf(draft)
-    return price - least > leastPromise * price
+    const price = this.#priceOf(plan)
+    return price - least > minPotentialSavings * price
   }
 
-  #exchanged(start: Draft): Draft {
+  #exchanged(start: FleetPlan): FleetPlan {
     const price = this.#priceOf(start)
     let current = start
     let cost = this.#cost(current)
-    let best = { draft: current, cost }
-    const rivals: { readonly draft: Draft; readonly cost: number }[] = [best]
+    let best = { plan: current, cost }
+    const rivals: { readonly plan: FleetPlan; readonly cost: number }[] = [best]
     const begun = this.#model.spent
     const rounds = this.#rounds
     for (let round = 0; round < rounds && !this.#shouldStop(); round++) {
@@ -225,8 +225,8 @@ class Search {
       const heat = price * (0.007 * (1 - done) + 0.0002)
       const next = this.#varied(current)
       if (next === undefined || !this.#isAllowed(next)) continue
-      // A worse draft is accepted with a probability that falls with the difference. Drawing it before the costs
-      // are computed lets bad drafts end early.
+      // A worse plan is accepted with a probability that falls with the difference. Drawing it before the costs
+      // are computed lets bad plans end early.
       const most = cost - heat * Math.log(this.#random())
       const least = this.#costOf(next)
       const mostMissing = (most - least) / missingFactor
@@ -237,70 +237,73 @@ class Search {
       current = next
       cost = nextCost
       if (missing > this.#lost + tiny) continue
-      if (nextCost < best.cost * (1 + rivalShare)) rivals.push({ draft: next, cost: nextCost })
-      if (nextCost < best.cost - tiny) best = { draft: next, cost: nextCost }
+      if (nextCost < best.cost * (1 + rivalShare)) rivals.push({ plan: next, cost: nextCost })
+      if (nextCost < best.cost - tiny) best = { plan: next, cost: nextCost }
     }
     return this.#steadiest(rivals, best.cost)
   }
 
-  /** Of drafts with about the same price, the one that depends least on what kube-scheduler chooses. */
-  #steadiest(rivals: readonly { readonly draft: Draft; readonly cost: number }[], least: number): Draft {
+  /** Of plans with about the same price, the one that depends least on what kube-scheduler chooses. */
+  #steadiest(
+    rivals: readonly { readonly plan: FleetPlan; readonly cost: number }[],
+    least: number,
+  ): FleetPlan {
     const close = rivals
       .filter(({ cost }) => cost <= least * (1 + rivalShare))
       .toSorted((a, b) => a.cost - b.cost)
       .slice(0, mostRivals)
-    const judged = close.map(({ draft, cost }) => {
+    const judged = close.map(({ plan, cost }) => {
       let expected = 0
       for (let trial = 0; trial < trials; trial++)
-        expected += this.#missing(draft, { noise: () => disorder * this.#random() }) / trials
-      return { draft, cost: cost + missingFactor * expected }
+        expected += this.#missing(plan, { noise: () => scoreNoise * this.#random() }) / trials
+      return { plan, cost: cost + missingFactor * expected }
     })
-    return judged.reduce((a, b) => (b.cost < a.cost - tiny ? b : a)).draft
+    return judged.reduce((a, b) => (b.cost < a.cost - tiny ? b : a)).plan
   }
 
-  /** The draft with one or two changes; undefined when the drawn change is impossible. */
-  #varied(draft: Draft): Draft | undefined {
+  /** The plan with one or two changes; undefined when the drawn change is impossible. */
+  #varied(plan: FleetPlan): FleetPlan | undefined {
     const draw = this.#random()
-    if (draw < 0.15) return this.#without(draft)
-    if (draw < 0.4) return this.#back(this.#without(draft))
-    if (draw < 0.55) return this.#launching(this.#without(draft))
-    if (draw < 0.7) return this.#launching(this.#without(this.#without(draft)))
-    if (draw < 0.8) return this.#launching(this.#launching(this.#without(draft)))
-    if (draw < 0.9) return this.#back(this.#without(this.#without(draft)))
-    if (draw < 0.92) return this.#launching(draft)
-    if (draw < 0.94) return this.#back(draft)
-    const place = this.#below(draft.launched.length)
+    if (draw < 0.15) return this.#without(plan)
+    if (draw < 0.4) return this.#back(this.#without(plan))
+    if (draw < 0.55) return this.#launching(this.#without(plan))
+    if (draw < 0.7) return this.#launching(this.#without(this.#without(plan)))
+    if (draw < 0.8) return this.#launching(this.#launching(this.#without(plan)))
+    if (draw < 0.9) return this.#back(this.#without(this.#without(plan)))
+    if (draw < 0.92) return this.#launching(plan)
+    if (draw < 0.94) return this.#back(plan)
+    const place = this.#below(plan.launched.length)
     if (place < 0) return undefined
-    return this.#launching({ ...draft, launched: draft.launched.toSpliced(place, 1) })
+    return this.#launching({ ...plan, launched: plan.launched.toSpliced(place, 1) })
   }
 
-  #without(draft: Draft | undefined): Draft | undefined {
-    if (draft === undefined) return undefined
-    const place = this.#below(draft.kept.length + draft.launched.length)
+  #without(plan: FleetPlan | undefined): FleetPlan | undefined {
+    if (plan === undefined) return undefined
+    const place = this.#below(plan.kept.length + plan.launched.length)
     if (place < 0) return undefined
-    if (place >= draft.kept.length)
-      return { ...draft, launched: draft.launched.toSpliced(place - draft.kept.length, 1) }
-    const index = draft.kept[place] as number
+    if (place >= plan.kept.length)
+      return { ...plan, launched: plan.launched.toSpliced(place - plan.kept.length, 1) }
+    const index = plan.kept[place] as number
     if (this.#fleet.instances[index]?.candidate === undefined) return undefined
-    return { ...draft, kept: draft.kept.toSpliced(place, 1), gone: withOne(draft.gone, index) }
+    return { ...plan, kept: plan.kept.toSpliced(place, 1), gone: withOne(plan.gone, index) }
   }
 
-  #back(draft: Draft | undefined): Draft | undefined {
-    if (draft === undefined) return undefined
-    const place = this.#below(draft.gone.length)
-    const index = draft.gone[place]
+  #back(plan: FleetPlan | undefined): FleetPlan | undefined {
+    if (plan === undefined) return undefined
+    const place = this.#below(plan.gone.length)
+    const index = plan.gone[place]
     if (index === undefined) return undefined
-    return { ...draft, kept: [...draft.kept, index], gone: draft.gone.toSpliced(place, 1) }
+    return { ...plan, kept: [...plan.kept, index], gone: plan.gone.toSpliced(place, 1) }
   }
 
-  #launching(draft: Draft | undefined): Draft | undefined {
-    if (draft === undefined || draft.launched.length >= this.#mostLaunches) return undefined
+  #launching(plan: FleetPlan | undefined): FleetPlan | undefined {
+    if (plan === undefined || plan.launched.length >= this.#mostLaunches) return undefined
     const type = this.#below(this.#fleet.types.length)
-    return type < 0 ? undefined : { ...draft, launched: [...draft.launched, type] }
+    return type < 0 ? undefined : { ...plan, launched: [...plan.launched, type] }
   }
 
   /** Checks budgets, and that no launched type is the same as that of a removed node (disruption.md 9). */
-  #isAllowed({ gone, launched }: Draft): boolean {
+  #isAllowed({ gone, launched }: FleetPlan): boolean {
     const { left, poolOf, typeOf, firstOf } = this.#rules
     const counts = new Int32Array(left.length)
     for (const index of gone) {
@@ -314,24 +317,24 @@ class Search {
     return launched.every((type) => gone.every((index) => typeOf[index] !== firstOf[type]))
   }
 
-  #isFeasible(draft: Draft): boolean {
+  #isFeasible(plan: FleetPlan): boolean {
     const mostMissing = this.#lost + tiny
-    return this.#missing(draft, { mostMissing }) <= mostMissing
+    return this.#missing(plan, { mostMissing }) <= mostMissing
   }
 
-  #missing(draft: Draft, options?: PlaceOptions): number {
-    return this.#model.place(this.#hostsOf(draft), this.#movingOf(draft), options)
+  #missing(plan: FleetPlan, options?: PlaceOptions): number {
+    return this.#model.place(this.#hostsOf(plan), this.#movingOf(plan), options)
   }
 
   /** Indexes of the hosts; launchables come after the instances. */
-  #hostsOf({ kept, launched }: Draft): readonly number[] {
+  #hostsOf({ kept, launched }: FleetPlan): readonly number[] {
     if (launched.length === 0) return kept
     const { length } = this.#all
     return [...kept, ...launched.map((type) => length + type)]
   }
 
   /** Pods to place by kind: pending pods, and those of removed instances. */
-  #movingOf({ gone }: Draft): Int32Array {
+  #movingOf({ gone }: FleetPlan): Int32Array {
     const moving = this.#waiting.slice()
     for (const index of gone) {
       const own = (this.#fleet.instances[index] as Instance).moving
@@ -341,31 +344,31 @@ class Search {
     return moving
   }
 
-  #priceOf({ kept, launched }: Draft): number {
+  #priceOf({ kept, launched }: FleetPlan): number {
     return this.#keptPrice(kept) + this.#launchPrice(launched)
   }
 
-  #keptPrice(kept: Draft['kept']): number {
+  #keptPrice(kept: FleetPlan['kept']): number {
     let price = 0
     for (const index of kept) price += this.#prices[index] as number
     return price
   }
 
-  #launchPrice(launched: Draft['launched']): number {
+  #launchPrice(launched: FleetPlan['launched']): number {
     let price = 0
     for (const type of launched) price += (this.#fleet.types[type] as Launchable).pricePerHour
     return price
   }
 
   /** The price, plus the least savings that each change must bring. */
-  #costOf({ kept, launched }: Draft): number {
+  #costOf({ kept, launched }: FleetPlan): number {
     const staying = this.#keptPrice(kept)
     const added = this.#launchPrice(launched)
     return staying + added + shareOfGone * (this.#price - staying) + shareOfLaunch * added
   }
 
-  #cost(draft: Draft): number {
-    return this.#costOf(draft) + missingFactor * this.#missing(draft)
+  #cost(plan: FleetPlan): number {
+    return this.#costOf(plan) + missingFactor * this.#missing(plan)
   }
 
   /** The price of an instance minus the worth of its pods. */
@@ -376,14 +379,14 @@ class Search {
     )
   }
 
-  #stateOf(draft: Draft): EndState {
+  #stateOf(plan: FleetPlan): EndState {
     const { kinds, instances, waiting } = this.#fleet
-    const hosts = this.#hostsOf(draft)
+    const hosts = this.#hostsOf(plan)
     const places = kinds.map((): number[] => [])
-    this.#model.place(hosts, this.#movingOf(draft), { homes: places })
-    const stays = new Set(draft.kept)
+    this.#model.place(hosts, this.#movingOf(plan), { homes: places })
+    const stays = new Set(plan.kept)
     const homes = new Map<number, number>()
-    const launches = draft.launched.map((type) => ({
+    const launches = plan.launched.map((type) => ({
       type: this.#fleet.types[type] as Launchable,
       pods: [] as number[],
     }))
@@ -394,12 +397,12 @@ class Search {
       for (const [order, pod] of [...(waiting[kind] ?? []), ...leaving].entries()) {
         const place = places[kind]?.[order]
         if (place === undefined) continue
-        if (place >= draft.kept.length) launches[place - draft.kept.length]?.pods.push(pod)
-        else homes.set(pod, instances[draft.kept[place] as number]?.index ?? -1)
+        if (place >= plan.kept.length) launches[place - plan.kept.length]?.pods.push(pod)
+        else homes.set(pod, instances[plan.kept[place] as number]?.index ?? -1)
       }
     }
     return {
-      gone: draft.gone.flatMap((index) => instances[index]?.candidate ?? []),
+      gone: plan.gone.flatMap((index) => instances[index]?.candidate ?? []),
       launches: launches.filter(({ pods }) => pods.length > 0),
       homes,
       waves: waves.filter((pods) => pods.length > 0),
@@ -422,7 +425,7 @@ class Search {
 }
 
 /** For each kind of pod, the instances with room for one more. */
-class Takers {
+class InstancesWithRoom {
   readonly #fleet: Fleet
   /** By kind and instance: 1 if the instance has room. */
   readonly #takes: readonly Uint8Array[]

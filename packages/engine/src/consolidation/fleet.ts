@@ -67,7 +67,7 @@ export function fleetOf(whatIf: WhatIf): Fleet | undefined {
     .slice(0, mostNodes)
     .map(({ candidate }) => candidate)
   if (removable.length === 0) return undefined
-  const waiting = whatIf.homeless.filter((pod) => whatIf.isPlain(pod))
+  const waiting = whatIf.podsWithoutNode.filter((pod) => whatIf.isPlain(pod))
   const shapes = new Set(
     [...removable.flatMap(({ pods }) => pods), ...waiting].map((pod) => compiled.shapeOf(pod)),
   )

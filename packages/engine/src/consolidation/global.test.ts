@@ -202,13 +202,13 @@ test('groups that were looked at for nothing are not packed again as long as the
   const names = ['a', 'b', 'c']
   const first = examined({})
   assert.deepEqual(first.moves, [])
-  const inVain = first.groups ?? new Map()
-  assert.ok(inVain.size > 0)
+  const failedGroups = first.groups ?? new Map()
+  assert.ok(failedGroups.size > 0)
   const unknown = examined({ settled: names, roomier: [] }).examined
-  const known = examined({ settled: names, roomier: [], inVain }).examined
+  const known = examined({ settled: names, roomier: [], failedGroups }).examined
   assert.ok(known < unknown, `${known} of ${unknown}`)
-  const changed = examined({ settled: names.slice(1), roomier: [], inVain }).examined
+  const changed = examined({ settled: names.slice(1), roomier: [], failedGroups }).examined
   assert.ok(known < changed, `${known}, ${changed}`)
-  const roomier = examined({ settled: names, roomier: ['roomy'], inVain }).examined
+  const roomier = examined({ settled: names, roomier: ['roomy'], failedGroups }).examined
   assert.ok(known < roomier, `${known}, ${roomier}`)
 })

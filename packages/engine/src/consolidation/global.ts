@@ -7,9 +7,9 @@ import type { NodeInput } from '../input/input.ts'
 import { amountsFit } from '../scheduling/pods/resource-space.ts'
 import type { Simulation } from '../scheduling/simulation.ts'
 import { LeastPrice } from '../scheduling/packing/least-price.ts'
-import { apart, type Repacking } from './apart.ts'
+import { independentMoves, type Repacking } from './independent-moves.ts'
 import { verdictsOn } from './balanced.ts'
-import { concernedBy } from './concerned.ts'
+import { affectedCandidates } from './affected-candidates.ts'
 import { cheapestStates, type EndState } from './end-state.ts'
 import { type Fleet, fleetOf, wasteOf } from './fleet.ts'
 import { MoveFinder, type MoveOutcome, priceOf } from './move.ts'
@@ -67,14 +67,14 @@ class GlobalSearch {
   /** Groups of several nodes that were tried. */
   readonly #groups = new Map<string, readonly string[]>()
   /** Settled candidates that a change elsewhere may affect. */
-  readonly #concerned: ReadonlySet<Candidate>
+  readonly #affected: ReadonlySet<Candidate>
 
   constructor(whatIf: WhatIf, question: ConsolidationQuestion, control: SchedulingControl) {
     this.#whatIf = whatIf
     this.#question = question
     this.#control = control
     this.#leastPrice = new LeastPrice(whatIf.compiled.finisher)
-    this.#concerned = new Set(concernedBy(whatIf, question))
+    this.#affected = new Set(affectedCandidates(whatIf, question))
     const mostClaims = Math.max(...groupSizes)
     this.#finder = new MoveFinder(whatIf, {
       spotToSpot: question.spotToSpot,
@@ -244,7 +244,7 @@ class GlobalSearch {
       most = Math.max(most, worth)
     }
     this.#isLimitedByBudget ||= budget.isSpent
-    const moves = apart(this.#whatIf, found, this.#budget(), mostMoves)
+    const moves = independentMoves(this.#whatIf, found, this.#budget(), mostMoves)
     for (const move of moves) this.#reportPossible(move)
     return moves
   }
@@ -274,11 +274,11 @@ class GlobalSearch {
 
   /** Whether an earlier search found nothing for these nodes, and no change since then concerns their pods. */
   #isKnownToFail(group: readonly Candidate[]): boolean {
-    const { settled, roomier, inVain } = this.#question
+    const { settled, roomier, failedGroups } = this.#question
     if (settled === undefined || roomier === undefined) return false
     // A group that is not in the memo may never have been tried as a group.
-    if (group.length > 1 && inVain?.has(keyOf(group)) !== true) return false
-    return group.every((candidate) => settled.has(candidate.input.node) && !this.#concerned.has(candidate))
+    if (group.length > 1 && failedGroups?.has(keyOf(group)) !== true) return false
+    return group.every((candidate) => settled.has(candidate.input.node) && !this.#affected.has(candidate))
   }
 
   #reportPossible({ candidates: nodes, claims, savings }: Move): void {

@@ -84,7 +84,7 @@ export interface ConsolidationQuestion {
    */
   readonly roomier?: ReadonlySet<string>
   /** Groups of settled candidates for which an earlier search found no cheaper packing. */
-  readonly inVain?: KnownGroups
+  readonly failedGroups?: KnownGroups
   /**
    * Minimum savings per hour of a move of a global search. If set, the search does not report why nodes stay.
    */

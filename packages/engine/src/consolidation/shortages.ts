@@ -7,7 +7,7 @@ import { portsClash } from '../input/host-ports.ts'
 import type { Simulation } from '../scheduling/simulation.ts'
 import { allowsNewHost } from '../scheduling/topology/node-filter.ts'
 import { untolerated } from '../scheduling/pods/taints.ts'
-import { suiting, unavailableOfferings, type Withheld } from '../scheduling/claims/withheld.ts'
+import { suiting, unavailableOfferings, type UnavailableRow } from '../scheduling/claims/unavailable-rows.ts'
 import type { UnavailableOffering } from '../reasons/reasons.ts'
 import { compatible } from '../requirements/requirements.ts'
 import type { StateId } from '../requirements/states.ts'
@@ -18,7 +18,7 @@ export class Shortages {
   readonly #whatIf: WhatIf
   /** NodePools with unavailable offerings. */
   readonly #pools: readonly CompiledPool[]
-  readonly #suiting = new Map<CompiledPool, Map<StateId, readonly Withheld[]>>()
+  readonly #suiting = new Map<CompiledPool, Map<StateId, readonly UnavailableRow[]>>()
 
   constructor(whatIf: WhatIf) {
     const { compiled } = whatIf
@@ -26,7 +26,7 @@ export class Shortages {
     this.#pools = [
       ...compiled.templates.map((template) => compiled.poolOf(template)),
       ...compiled.emptyPools,
-    ].filter((pool) => compiled.withheld(pool).length > 0)
+    ].filter((pool) => compiled.unavailableRows(pool).length > 0)
   }
 
   /**
@@ -64,7 +64,7 @@ export class Shortages {
     shapes: readonly PodShape[],
     amounts: Amounts,
     gone: readonly Candidate[],
-  ): readonly Withheld[] {
+  ): readonly UnavailableRow[] {
     const state = this.#stateWith(pool, shapes)
     if (state === undefined) return []
     const index = this.#whatIf.compiled.problem.pools.indexOf(pool.input)
@@ -78,14 +78,14 @@ export class Shortages {
     )
   }
 
-  #suitingIn(pool: CompiledPool, state: StateId): readonly Withheld[] {
+  #suitingIn(pool: CompiledPool, state: StateId): readonly UnavailableRow[] {
     const { compiled } = this.#whatIf
-    const byState = this.#suiting.get(pool) ?? new Map<StateId, readonly Withheld[]>()
+    const byState = this.#suiting.get(pool) ?? new Map<StateId, readonly UnavailableRow[]>()
     this.#suiting.set(pool, byState)
     let known = byState.get(state)
     if (known === undefined) {
       const { wellKnownLabels } = compiled.problem.policy
-      known = suiting(compiled.withheld(pool), compiled.states.get(state), wellKnownLabels)
+      known = suiting(compiled.unavailableRows(pool), compiled.states.get(state), wellKnownLabels)
       byState.set(state, known)
     }
     return known

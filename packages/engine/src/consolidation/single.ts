@@ -1,6 +1,6 @@
 /** Single-node consolidation: removes one node, or replaces it by a cheaper one (disruption.md 12). */
-import { mayPass, verdictsOn } from './balanced.ts'
-import { concernedBy } from './concerned.ts'
+import { mayBeApproved, verdictsOn } from './balanced.ts'
+import { affectedCandidates } from './affected-candidates.ts'
 import { MoveFinder } from './move.ts'
 import type { Consolidation, ConsolidationQuestion, Remark } from './question.ts'
 import { type Candidate, bySavings, type WhatIf } from './what-if.ts'
@@ -12,7 +12,7 @@ export function searchSingle(
   control: SchedulingControl,
 ): Consolidation {
   const { budgets, totals, spotToSpot, unseenPools, unchanged, roomier } = question
-  const concerned = new Set(concernedBy(whatIf, question))
+  const concerned = new Set(affectedCandidates(whatIf, question))
   const isSettled = (candidate: Candidate) =>
     roomier !== undefined && unchanged?.has(candidate.input.node) === true && !concerned.has(candidate)
   const finder = new MoveFinder(whatIf, { spotToSpot, mostClaims: 1, guardSameTypes: false })
@@ -37,7 +37,7 @@ export function searchSingle(
     }
     if (isSettled(candidate)) continue
     examined++
-    if (!mayPass(input, totals)) continue
+    if (!mayBeApproved(input, totals)) continue
     const outcome = whatIf.without([candidate], (simulation) => ({
       ending: 'undo',
       value: finder.judge([candidate], simulation),

@@ -2,7 +2,7 @@
 import type { NodeInput } from '../input/input.ts'
 import { difference, type Resources } from '@tenon/api'
 import { CompiledProblem } from '../scheduling/compiled-problem.ts'
-import { KnownPackings } from '../scheduling/packing/known-packings.ts'
+import { PackingCache } from '../scheduling/packing/packing-cache.ts'
 import { SchedulerState } from '../scheduling/scheduler-state.ts'
 import type { TypeReader } from '../scheduling/types/instance-rows.ts'
 import type { NodeFill } from '../scheduling/nodes/node-fill.ts'
@@ -43,7 +43,7 @@ export class WhatIf {
   /** Pods of the candidates. */
   readonly #settled = new Set<number>()
   /** Pods that are pending, or on a terminating node. */
-  readonly #homeless: readonly number[]
+  readonly #podsWithoutNode: readonly number[]
   readonly #unreadable: ReadonlyMap<number, string>
   /** Members of groups. */
   readonly #grouped: ReadonlySet<number>
@@ -61,7 +61,7 @@ export class WhatIf {
     control: SchedulingControl,
     order?: (a: NodeInput, b: NodeInput) => number,
   ) {
-    this.compiled = new CompiledProblem(problem, reader, control.packings ?? new KnownPackings(), control)
+    this.compiled = new CompiledProblem(problem, reader, control.packings ?? new PackingCache(), control)
     this.#control = control
     this.#state = new SchedulerState(this.compiled, order)
     this.#state.observeRelaxations()
@@ -84,12 +84,12 @@ export class WhatIf {
       }
     }
     this.#busy = this.#state.nodes.all.filter(({ input }) => input.refusesCandidatePods === true)
-    this.#homeless = problem.uids.flatMap((_, pod) => (this.#settled.has(pod) ? [] : [pod]))
+    this.#podsWithoutNode = problem.uids.flatMap((_, pod) => (this.#settled.has(pod) ? [] : [pod]))
     this.#state.mark()
   }
 
-  get homeless(): readonly number[] {
-    return this.#homeless
+  get podsWithoutNode(): readonly number[] {
+    return this.#podsWithoutNode
   }
 
   /** Every node, in the order in which they are tried. */
@@ -138,8 +138,8 @@ export class WhatIf {
     planned?: ReadonlyMap<number, number>,
   ): T {
     const state = this.#state
-    const homeless = this.#areHomelessPlaced ? [] : this.#homeless
-    const pods = [...homeless, ...candidates.flatMap((candidate) => candidate.pods)]
+    const podsWithoutNode = this.#areHomelessPlaced ? [] : this.#podsWithoutNode
+    const pods = [...podsWithoutNode, ...candidates.flatMap((candidate) => candidate.pods)]
     const readable = pods.filter((pod) => this.#isReadable(pod))
     for (const pod of readable) state.nodes.prepare(this.compiled.shapeOf(pod))
     const mark = state.mark()

@@ -12,7 +12,7 @@ import {
 import type { VolumeLookups } from './lookups.ts'
 
 /** Whether volumes of the class must exist before a claim can be bound (`kubernetes.io/no-provisioner`). */
-export function provisionsNothing({ provisioner }: StorageClass): boolean {
+export function hasNoProvisioner({ provisioner }: StorageClass): boolean {
   return provisioner === 'kubernetes.io/no-provisioner'
 }
 

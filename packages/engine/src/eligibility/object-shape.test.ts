@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LabelSelectorRequirement } from '@tenon/api'
-import { misshapenObjectFields } from './object-shape.ts'
+import { invalidObjectFields } from './object-shape.ts'
 
 test('RPT-39 a PDB whose selector nobody can evaluate is told, with what is wrong with it', () => {
   const problemsOf = (...matchExpressions: readonly LabelSelectorRequirement[]) =>
-    misshapenObjectFields('PodDisruptionBudget', {
+    invalidObjectFields('PodDisruptionBudget', {
       metadata: { name: 'odd', namespace: 'default' },
       spec: { selector: { matchExpressions } },
     }).map(({ field, expected }) => `${field} must be ${expected}`)

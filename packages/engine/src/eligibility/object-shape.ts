@@ -379,6 +379,6 @@ const shapes: ReadonlyMap<string, Shape> = new Map([
  * All fields with invalid values.
  * @param kind of the object; a kind that the core does not know is a node class.
  */
-export function misshapenObjectFields(kind: string, value: unknown): readonly ShapeProblem[] {
+export function invalidObjectFields(kind: string, value: unknown): readonly ShapeProblem[] {
   return misfits(value, shapes.get(kind) ?? nodeClass)
 }

@@ -119,6 +119,6 @@ const pod = fields({
 })
 
 /** All fields with invalid values. Functions of the engine may only be called with pods that have none. */
-export function misshapenFields(value: unknown): readonly ShapeProblem[] {
+export function invalidFields(value: unknown): readonly ShapeProblem[] {
   return misfits(value, pod)
 }

@@ -4,7 +4,7 @@ import { operatorOf } from '../requirements/requirement.ts'
 import { requiredAlternatives } from '../requirements/requirements.ts'
 import { type EligibilityPolicy, type VolumeLookups } from './lookups.ts'
 import { selectionProblems } from './node-selection.ts'
-import { misshapenFields } from './pod-shape.ts'
+import { invalidFields } from './pod-shape.ts'
 import type { PodProblem, PodProblems, VolumeProblem } from './problems.ts'
 import {
   boundVolumeOf,
@@ -41,7 +41,7 @@ export function validatePod(
 
 /** Invalid fields; the only check for pods of terminating nodes, which must move anyway. */
 export function shapeProblems(pod: Pod): PodProblems | undefined {
-  const problems = misshapenFields(pod)
+  const problems = invalidFields(pod)
   if (problems.length === 0) return undefined
   return { problems: problems.map((problem) => ({ kind: 'misshapen', ...problem })), silent: false }
 }

@@ -13,7 +13,7 @@ import { labels, normalizedLabel, storageClassNameOf } from '@tenon/api'
 import { intersection, intersects, oneOf, type ValueSet, valueSet } from '../requirements/requirement.ts'
 import { compatible, labelRequirements, requirementsOf } from '../requirements/requirements.ts'
 import type { PodVolumes, VolumeUse } from '../input/input.ts'
-import { FreeVolumes, provisionsNothing } from './free-volumes.ts'
+import { FreeVolumes, hasNoProvisioner } from './free-volumes.ts'
 import { canonicalKey, type EligibilityPolicy, type VolumeLookups } from './lookups.ts'
 import { nodeSelectorTerms } from './pod-shape.ts'
 import type { VolumeProblem, VolumeSubject } from './problems.ts'
@@ -167,7 +167,7 @@ export function noteFreeVolumes(pod: Pod, lookups: VolumeLookups, free: FreeVolu
     const claim = lookups.claim(pod.metadata.namespace ?? '', claimName)
     if (claim === undefined || boundVolumeOf(claim) !== undefined) continue
     const storageClass = lookups.storageClass(storageClassNameOf(claim) ?? '')
-    if (storageClass !== undefined && provisionsNothing(storageClass)) free.note(claim)
+    if (storageClass !== undefined && hasNoProvisioner(storageClass)) free.note(claim)
   }
 }
 
@@ -250,7 +250,7 @@ function resolveClaim(
     return { problem: { kind: 'storageClassMissing', storageClass: name, ...subject } }
   const chosen = lookups.node(claim.metadata.annotations?.[selectedNode] ?? '')
   if (chosen !== undefined) return { options: optionsOf([[hostOf(chosen)]]) }
-  if (!provisionsNothing(storageClass)) return { options: optionsOf(classTerms(storageClass)) }
+  if (!hasNoProvisioner(storageClass)) return { options: optionsOf(classTerms(storageClass)) }
   const options: Option[] = []
   for (const volume of free.volumesFor(claim)) {
     const terms = requiredTerms(volume)

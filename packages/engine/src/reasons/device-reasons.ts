@@ -2,7 +2,7 @@
 import { type DeviceTaint, taintText } from '@tenon/api'
 
 /** Why one alternative of a request has no device. */
-export type WayShortage =
+export type AlternativeShortage =
   /** No device is of the class. */
   | { readonly kind: 'class'; readonly deviceClass: string }
   /**
@@ -29,7 +29,7 @@ export type ClaimShortage =
   /** No alternative of a request (`request`, or `request/subrequest`) can be met. */
   | {
       readonly kind: 'request'
-      readonly ways: readonly { readonly request: string; readonly why: WayShortage }[]
+      readonly ways: readonly { readonly request: string; readonly why: AlternativeShortage }[]
     }
   /** There are devices for each request, but not for all requests at once. */
   | { readonly kind: 'together' }
@@ -80,7 +80,7 @@ function shortageWords(shortage: ClaimShortage): string {
   return `${whys.join('; ')}; ${first === undefined ? '' : remedy(first.why)}`
 }
 
-function missing(why: WayShortage): string {
+function missing(why: AlternativeShortage): string {
   switch (why.kind) {
     case 'class':
       return `no node, and no instance type that suits the pod, has a device of DeviceClass ${why.deviceClass}`
@@ -110,7 +110,7 @@ function missing(why: WayShortage): string {
   }
 }
 
-function remedy(why: WayShortage): string {
+function remedy(why: AlternativeShortage): string {
   switch (why.kind) {
     case 'class':
       return 'allow instance types with such devices'
@@ -133,6 +133,6 @@ function deviceTaintText({
   key,
   value = '',
   effect,
-}: (WayShortage & { kind: 'taints' })['taints'][number]): string {
+}: (AlternativeShortage & { kind: 'taints' })['taints'][number]): string {
   return effect === 'None' ? key : taintText({ key, value, effect })
 }

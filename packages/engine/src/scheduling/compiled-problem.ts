@@ -12,7 +12,7 @@ import { CompiledDevices } from './devices/compiled-devices.ts'
 import { attachmentAmounts, Attachments } from './pods/attachments.ts'
 import { ClaimClasses } from './claims/claim-class.ts'
 import { ClaimFinisher } from './claims/finished-claims.ts'
-import type { KnownPackings } from './packing/known-packings.ts'
+import type { PackingCache } from './packing/packing-cache.ts'
 import type { TypeReader } from './types/instance-rows.ts'
 import { readLabels } from './nodes/node-fill.ts'
 import { type PodShape, PodShapes } from './pods/pod-shape.ts'
@@ -30,7 +30,7 @@ import {
 import { ResourceSpace } from './pods/resource-space.ts'
 import { DomainUniverse } from './topology/domains.ts'
 import type { Launch } from './topology/node-domains.ts'
-import { unavailableOfferings, type Withheld, withheldOf } from './claims/withheld.ts'
+import { unavailableOfferings, type UnavailableRow, unavailableRowsOf } from './claims/unavailable-rows.ts'
 
 export class CompiledProblem {
   readonly problem: Problem
@@ -40,7 +40,7 @@ export class CompiledProblem {
   readonly attachments: Attachments
   readonly classes: ClaimClasses
   readonly finisher: ClaimFinisher
-  readonly packings: KnownPackings
+  readonly packings: PackingCache
   readonly daemons: readonly CompiledDaemon[]
   /** If absent, pods that use ResourceClaims are unschedulable. */
   readonly devices: CompiledDevices | undefined
@@ -63,7 +63,7 @@ export class CompiledProblem {
   #podsByShape: readonly { readonly shape: PodShape; readonly pods: number }[] | undefined
   readonly #poolIndex = new Map<Template, number>()
   readonly #poolOf = new Map<Template, CompiledPool>()
-  readonly #withheld = new Map<CompiledPool, readonly Withheld[]>()
+  readonly #unavailableRows = new Map<CompiledPool, readonly UnavailableRow[]>()
   /** The requests of each shape, or what is wrong with them. */
   readonly #requests: readonly (Resources | string)[]
 
@@ -72,7 +72,7 @@ export class CompiledProblem {
    * @param packings cache of packings, kept likewise.
    * @throws Interrupted when `control` stops the decision.
    */
-  constructor(problem: Problem, reader: TypeReader, packings: KnownPackings, control: SchedulingControl) {
+  constructor(problem: Problem, reader: TypeReader, packings: PackingCache, control: SchedulingControl) {
     this.problem = problem
     this.pace = new Pace(control)
     this.packings = packings
@@ -158,11 +158,11 @@ export class CompiledProblem {
   }
 
   /** The unavailable offerings of a pool. */
-  withheld(pool: CompiledPool): readonly Withheld[] {
-    let known = this.#withheld.get(pool)
+  unavailableRows(pool: CompiledPool): readonly UnavailableRow[] {
+    let known = this.#unavailableRows.get(pool)
     if (known === undefined) {
-      known = withheldOf(pool, this.#templateContext())
-      this.#withheld.set(pool, known)
+      known = unavailableRowsOf(pool, this.#templateContext())
+      this.#unavailableRows.set(pool, known)
     }
     return known
   }
@@ -211,7 +211,7 @@ export class CompiledProblem {
   }
 
   /** Splits valid pods into those of buffers and all others, keeping their order. */
-  apart(pods: readonly number[]): {
+  withoutBufferPods(pods: readonly number[]): {
     readonly ordinary: readonly number[]
     readonly ofBuffers: readonly number[]
   } {
@@ -272,7 +272,7 @@ export class CompiledProblem {
       const template = compileTemplate(pool, templates.length, context)
       if ('kind' in template) {
         this.emptyPools.push(pool)
-        const unavailable = unavailableOfferings(withheldOf(pool, context))
+        const unavailable = unavailableOfferings(unavailableRowsOf(pool, context))
         this.poolsWithoutTypes.push({
           nodePool: pool.input.nodePool.metadata.name,
           becauseOfMinValues: template.becauseOfMinValues,

@@ -16,7 +16,7 @@ import {
 import { addTo, type Amounts, amountsFit } from './pods/resource-space.ts'
 import { untolerated } from './pods/taints.ts'
 import type { PodTopology } from './topology/pod-topology.ts'
-import { holding, suiting, unavailableOfferings, type Withheld } from './claims/withheld.ts'
+import { holding, suiting, unavailableOfferings, type UnavailableRow } from './claims/unavailable-rows.ts'
 
 export interface ExplainContext {
   readonly compiled: CompiledProblem
@@ -50,12 +50,12 @@ function reasonOfEmpty(
   context: ExplainContext,
 ): TemplateReason | undefined {
   const { compiled } = context
-  const withheld = compiled.withheld(pool)
-  if (withheld.length === 0) return undefined
+  const unavailableRows = compiled.unavailableRows(pool)
+  if (unavailableRows.length === 0) return undefined
   const { nodePool, usage } = pool.input
   const budget = new PoolBudget(nodePool, usage, [])
   if (budget.nodesExhausted) return { kind: 'nodeLimit' }
-  const affordable = withheld.filter(({ type }) => budget.allows(type))
+  const affordable = unavailableRows.filter(({ type }) => budget.allows(type))
   if (affordable.length === 0) return { kind: 'limits' }
   const taints = untolerated(pool.taints, shape.tolerations)
   if (taints.length > 0) return { kind: 'untoleratedTaints', taints }
@@ -65,7 +65,7 @@ function reasonOfEmpty(
   if (clash !== undefined) return { kind: 'incompatibleRequirements', conflict: clash }
   const found = shortage(shape, pool, affordable, context)
   if (found !== undefined) return found
-  const [requirements = pool.requirements] = wishesOf(shape, pool, context)
+  const [requirements = pool.requirements] = demandsWith(shape, pool, context)
   return typeReason(
     shape,
     requirements,
@@ -75,16 +75,16 @@ function reasonOfEmpty(
 }
 
 /** Requirements of a new claim of the pool with the pod, one entry per suitable choice of volumes. */
-function wishesOf(
+function demandsWith(
   shape: PodShape,
   pool: CompiledPool,
   { compiled: { states, problem } }: ExplainContext,
 ): readonly Requirements[] {
   const { wellKnownLabels } = problem.policy
-  const merge = (state: number, wish: number) =>
-    compatible(states.get(state), states.get(wish), wellKnownLabels) ? [states.merge(state, wish)] : []
+  const merge = (state: number, demand: number) =>
+    compatible(states.get(state), states.get(demand), wellKnownLabels) ? [states.merge(state, demand)] : []
   return merge(states.idOf(pool.requirements), shape.wanted.state)
-    .flatMap((state) => shape.volumes.flatMap((wish) => merge(state, wish.state)))
+    .flatMap((state) => shape.volumes.flatMap((demand) => merge(state, demand.state)))
     .map((state) => states.get(state))
 }
 
@@ -92,21 +92,21 @@ function wishesOf(
 function shortage(
   shape: PodShape,
   pool: CompiledPool,
-  withheld: readonly Withheld[],
+  unavailableRows: readonly UnavailableRow[],
   context: ExplainContext,
 ): TemplateReason | undefined {
-  if (withheld.length === 0) return undefined
+  if (unavailableRows.length === 0) return undefined
   const { wellKnownLabels } = context.compiled.problem.policy
   return unavailable(
-    wishesOf(shape, pool, context).flatMap((wish) =>
-      holding(suiting(withheld, wish, wellKnownLabels), shape),
+    demandsWith(shape, pool, context).flatMap((demand) =>
+      holding(suiting(unavailableRows, demand, wellKnownLabels), shape),
     ),
   )
 }
 
-function unavailable(withheld: readonly Withheld[]): TemplateReason | undefined {
-  if (withheld.length === 0) return undefined
-  return { kind: 'unavailable', offerings: unavailableOfferings([...new Set(withheld)]) }
+function unavailable(unavailableRows: readonly UnavailableRow[]): TemplateReason | undefined {
+  if (unavailableRows.length === 0) return undefined
+  return { kind: 'unavailable', offerings: unavailableOfferings([...new Set(unavailableRows)]) }
 }
 
 function reasonOf(
@@ -121,10 +121,10 @@ function reasonOf(
   const budget = context.budgets.get(template) as PoolBudget
   if (budget.nodesExhausted) return { kind: 'nodeLimit' }
   const pool = context.compiled.poolOf(template)
-  const withheld = context.compiled.withheld(pool).filter(({ type }) => budget.allows(type))
+  const unavailableRows = context.compiled.unavailableRows(pool).filter(({ type }) => budget.allows(type))
   const taints = untolerated(template.taints, shape.tolerations)
   if (budget.affordable().length === 0)
-    return (taints.length === 0 && shortage(shape, pool, withheld, context)) || { kind: 'limits' }
+    return (taints.length === 0 && shortage(shape, pool, unavailableRows, context)) || { kind: 'limits' }
   if (taints.length > 0) return { kind: 'untoleratedTaints', taints }
   const opened = classes.opened(template, budget.affordable())
   const clash = conflict(shape, opened, context)
@@ -169,20 +169,20 @@ function reasonOf(
   if (held !== undefined && policy.minValues === 'Strict') {
     const missing = classes.unmetMinValues(held, shape.amounts)
     if (missing.size > 0)
-      return closedValues(shape, held, withheld, context) ?? { kind: 'minValues', missing }
+      return closedValues(shape, held, unavailableRows, context) ?? { kind: 'minValues', missing }
   }
-  return filterReason(shape, target, withheld, context)
+  return filterReason(shape, target, unavailableRows, context)
 }
 
 /** The unavailable offerings that minValues would need. */
 function closedValues(
   shape: PodShape,
   held: ClaimClass,
-  withheld: readonly Withheld[],
+  unavailableRows: readonly UnavailableRow[],
   { compiled: { states, problem } }: ExplainContext,
 ): TemplateReason | undefined {
   const requirements = states.get(held.state)
-  const closed = holding(suiting(withheld, requirements, problem.policy.wellKnownLabels), shape)
+  const closed = holding(suiting(unavailableRows, requirements, problem.policy.wellKnownLabels), shape)
   const open = held.allowed.filter(
     ({ type, room }) => meets(type, requirements) && amountsFit(shape.amounts, room),
   )
@@ -207,7 +207,7 @@ function statesWithin(
   { compiled: { classes } }: ExplainContext,
 ): readonly ClaimClass[] {
   const wanted = classes.narrowed(opened, shape.wanted)
-  return wanted === undefined ? [] : shape.volumes.flatMap((wish) => classes.narrowed(wanted, wish) ?? [])
+  return wanted === undefined ? [] : shape.volumes.flatMap((demand) => classes.narrowed(wanted, demand) ?? [])
 }
 
 function volumeConflict(shape: PodShape, opened: ClaimClass, context: ExplainContext): TemplateReason {
@@ -250,7 +250,7 @@ function isBeyondLimits(
 function filterReason(
   shape: PodShape,
   target: ClaimClass,
-  withheld: readonly Withheld[],
+  unavailableRows: readonly UnavailableRow[],
   context: ExplainContext,
 ): TemplateReason {
   const { states, problem } = context.compiled
@@ -266,7 +266,7 @@ function filterReason(
   )
   const closed = isHeld
     ? undefined
-    : unavailable(holding(suiting(withheld, requirements, wellKnownLabels), shape))
+    : unavailable(holding(suiting(unavailableRows, requirements, wellKnownLabels), shape))
   if (closed !== undefined) return closed
   if (!isHeld && isBeyondLimits(shape, target, context)) return { kind: 'limits', isOfSuiting: true }
   if (open.length === 0) return { kind: 'hostPortClash', taken: takenPorts(target.allowed, shape.hostPorts) }

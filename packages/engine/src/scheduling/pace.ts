@@ -1,5 +1,5 @@
 /** Stops a decision in time, even in the middle of one pod. */
-import type { KnownPackings } from './packing/known-packings.ts'
+import type { PackingCache } from './packing/packing-cache.ts'
 import type { TypeReader } from './types/instance-rows.ts'
 
 /** Limits and caches of a decision. They do not change what is decided, unless `shouldStop` ends it early. */
@@ -13,7 +13,7 @@ export interface SchedulingControl {
   /** Cache of instance types that have been read, kept from one decision to the next. */
   readonly types?: TypeReader
   /** Cache of packings, kept likewise. */
-  readonly packings?: KnownPackings
+  readonly packings?: PackingCache
 }
 
 /** Thrown where a decision stops in the middle of a search. */

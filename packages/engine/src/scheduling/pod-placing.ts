@@ -422,7 +422,7 @@ export class PodPlacing {
         if (opening === undefined) continue
         if ('kind' in opening) return opening
         const claim = this.claims.open(pod, shape, opening.offered.admission, this.#placements)
-        claim.taker = opening.taker
+        claim.consumer = opening.consumer
         this.#devices.takeOnClaim(claim, opening.offered)
         return 'placed'
       }

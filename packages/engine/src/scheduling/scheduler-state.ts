@@ -6,7 +6,7 @@ import type { NodeInput } from '../input/input.ts'
 import { allowsAbsence, anyValue, has } from '../requirements/requirement.ts'
 import { ClaimAdmission } from './claims/claim-admission.ts'
 import type { CompiledProblem } from './compiled-problem.ts'
-import { DeviceRoom } from './devices/device-room.ts'
+import { DeviceAllocator } from './devices/device-allocator.ts'
 import type { NodeFill } from './nodes/node-fill.ts'
 import { NodeQueue } from './nodes/node-queue.ts'
 import type { PodShape } from './pods/pod-shape.ts'
@@ -27,7 +27,7 @@ export class SchedulerState {
   readonly compiled: CompiledProblem
   readonly nodes: NodeQueue
   readonly topology: PodTopology
-  readonly devices: DeviceRoom | undefined
+  readonly devices: DeviceAllocator | undefined
   readonly #indexes: ReadonlyMap<NodeInput, number>
   readonly #byIndex: readonly (NodeFill | undefined)[]
   #admission: ClaimAdmission | undefined
@@ -54,7 +54,7 @@ export class SchedulerState {
       { states, space, daemons, attachments, topology: this.topology, keys, pace: compiled.pace },
       order,
     )
-    this.devices = compiled.devices && new DeviceRoom(compiled.devices)
+    this.devices = compiled.devices && new DeviceAllocator(compiled.devices)
     this.#indexes = new Map(problem.nodes.map((node, index) => [node, index]))
     this.#byIndex = problem.nodes.map((node) => this.nodes.of(node))
   }

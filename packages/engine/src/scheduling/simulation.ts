@@ -62,7 +62,7 @@ export class Simulation {
 
   /** Places the pods. Pods of buffers get what is left when all others are placed. */
   run(control: SchedulingControl): void {
-    const { ordinary, ofBuffers } = this.#compiled.apart(this.#scope.pods)
+    const { ordinary, ofBuffers } = this.#compiled.withoutBufferPods(this.#scope.pods)
     this.#compiled.pace.under(control, () => {
       try {
         this.#groups.place(ordinary, control)
@@ -148,9 +148,9 @@ export class Simulation {
   }
 
   /** Whether kube-scheduler, once these nodes exist, counts the same domains for spread constraints as this simulation. */
-  foresaw(launches: readonly Launch[]): boolean {
+  predictsDomains(launches: readonly Launch[]): boolean {
     const shapes = this.#compiled.shapes.filter((shape) => shape !== undefined)
-    return this.#state.topology.foresaw(launches, shapes)
+    return this.#state.topology.predictsDomains(launches, shapes)
   }
 
   /** Packs claims again, unless rules about other pods bind their pods; see packing/regroup.ts. */
@@ -169,7 +169,7 @@ export class Simulation {
     const wanted = new Set(bins.flatMap(({ pods }) => pods))
     const old = this.claims.filter(({ pods }) => pods.some((pod) => wanted.has(pod)))
     const [model] = old
-    if (old.some(({ taker }) => taker !== undefined)) return
+    if (old.some(({ consumer }) => consumer !== undefined)) return
     if (model === undefined || old.reduce((sum, { pods }) => sum + pods.length, 0) !== wanted.size) return
     const renewed = bins.map((bin) => claimOf(bin, model, this.#compiled))
     // First fit may have used several NodePools, each with its own limits.

@@ -6,7 +6,7 @@ import type { Fault, MalformedObject, PoolWithoutTypes } from '../input/result.t
 import type { PodReason } from '../reasons/reasons.ts'
 import { CompiledProblem } from './compiled-problem.ts'
 import { isCheaper } from './packing/cheaper.ts'
-import { KnownPackings } from './packing/known-packings.ts'
+import { PackingCache } from './packing/packing-cache.ts'
 import type { Launch } from './topology/node-domains.ts'
 import { TypeReader } from './types/instance-rows.ts'
 import type { Outcome } from './outcome.ts'
@@ -70,7 +70,7 @@ function bindable(problem: Problem, control: SchedulingControl): Solution {
   const compiled = new CompiledProblem(
     problem,
     control.types ?? new TypeReader(),
-    control.packings ?? new KnownPackings(),
+    control.packings ?? new PackingCache(),
     control,
   )
   const first = decided(compiled, control, compiled.onTheirWay)
@@ -79,7 +79,7 @@ function bindable(problem: Problem, control: SchedulingControl): Solution {
     let last = first
     for (let round = 0; !control.shouldStop(); round++) {
       const launches = last.simulation.launches()
-      if (last.simulation.foresaw(launches)) return last.solution
+      if (last.simulation.predictsDomains(launches)) return last.solution
       if (round === mostRoundsForOpened) break
       last = decided(compiled, control, launches)
     }

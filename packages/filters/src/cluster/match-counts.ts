@@ -75,14 +75,14 @@ export class MatchCounts {
 }
 
 /** Pods with a label value. */
-type Carriers = Map<PodFacts, NodeEntry>
+type PodsByNode = Map<PodFacts, NodeEntry>
 
 /**
  * Assigned pods by label value, for labels that were asked for, so that a question about one value does not visit all
  * pods.
  */
 class LabelCarriers {
-  readonly #byLabel = new Map<string, Map<string, Carriers>>()
+  readonly #byLabel = new Map<string, Map<string, PodsByNode>>()
 
   /** Pods with the label `pair` (`label=value`); `assigned` is only read on first use of the label. */
   of(pair: string, assigned: Iterable<NodeEntry>): Iterable<readonly [PodFacts, NodeEntry]> {
@@ -91,7 +91,7 @@ class LabelCarriers {
     const label = pair.slice(0, at)
     let byValue = this.#byLabel.get(label)
     if (byValue === undefined) {
-      byValue = new Map<string, Carriers>()
+      byValue = new Map<string, PodsByNode>()
       this.#byLabel.set(label, byValue)
       for (const entry of assigned) {
         for (const facts of entry.pods.values()) carry(byValue, label, facts, entry)
@@ -108,7 +108,7 @@ class LabelCarriers {
   }
 }
 
-function carry(byValue: Map<string, Carriers>, label: string, facts: PodFacts, entry: NodeEntry): void {
+function carry(byValue: Map<string, PodsByNode>, label: string, facts: PodFacts, entry: NodeEntry): void {
   const value = ownValue(facts.labels, label)
   if (value === undefined) return
   const carriers = byValue.get(value) ?? new Map<PodFacts, NodeEntry>()
@@ -116,7 +116,7 @@ function carry(byValue: Map<string, Carriers>, label: string, facts: PodFacts, e
   byValue.set(value, carriers)
 }
 
-function drop(byValue: Map<string, Carriers>, label: string, facts: PodFacts): void {
+function drop(byValue: Map<string, PodsByNode>, label: string, facts: PodFacts): void {
   const value = ownValue(facts.labels, label)
   const carriers = value === undefined ? undefined : byValue.get(value)
   if (value === undefined || carriers === undefined) return

@@ -16,7 +16,7 @@ import type { DeviceIndex } from './device-index.ts'
 import type { PublishedDevice } from './device-pools.ts'
 
 /** One alternative of a request. */
-export interface RequestWay {
+export interface RequestAlternative {
   /** `request`, or `request/subrequest` for an entry of `firstAvailable`. */
   readonly name: string
   readonly request: string
@@ -39,16 +39,16 @@ export interface DeviceRule {
 
 /** The requests of a claim, each with its alternatives in the order in which they are tried. */
 export interface ClaimRequests {
-  readonly requests: readonly (readonly RequestWay[])[]
+  readonly requests: readonly (readonly RequestAlternative[])[]
   readonly rules: readonly DeviceRule[]
 }
 
 /** The requests of a claim, or what is wrong with it. */
 export function requestsOf({ spec }: ResourceClaim, index: DeviceIndex): ClaimRequests | string {
-  const requests: (readonly RequestWay[])[] = []
+  const requests: (readonly RequestAlternative[])[] = []
   for (const request of spec?.devices?.requests ?? []) {
-    const ways: RequestWay[] = []
-    for (const [name, way] of waysOf(request)) {
+    const ways: RequestAlternative[] = []
+    for (const [name, way] of alternativesOf(request)) {
       const deviceClass = index.class(way.deviceClassName)
       if (deviceClass === undefined)
         return `request ${name}: device class ${way.deviceClassName} does not exist`
@@ -68,7 +68,7 @@ export function requestsOf({ spec }: ResourceClaim, index: DeviceIndex): ClaimRe
   return { requests, rules: (spec?.devices?.constraints ?? []).flatMap(ruleOf) }
 }
 
-function waysOf({
+function alternativesOf({
   name,
   exactly,
   firstAvailable = [],
@@ -85,12 +85,12 @@ function ruleOf({ requests, matchAttribute, distinctAttribute }: DeviceConstrain
 }
 
 /** Whether a constraint applies to the devices of an alternative. */
-export function concerns({ requests }: DeviceRule, { name, request }: RequestWay): boolean {
+export function concerns({ requests }: DeviceRule, { name, request }: RequestAlternative): boolean {
   return requests === undefined || requests.has(name) || requests.has(request)
 }
 
 /** What an alternative consumes of a device; undefined if the device does not match. */
-export function suitability(device: PublishedDevice, way: RequestWay): DeviceAmounts | undefined {
+export function suitability(device: PublishedDevice, way: RequestAlternative): DeviceAmounts | undefined {
   const { pool, taints } = device
   if (!way.selectors.every((selector) => isSelected(device, selector))) return undefined
   if (taints.some((taint) => taint.effect !== 'None' && !toleratesDeviceTaint(way.tolerations, taint)))

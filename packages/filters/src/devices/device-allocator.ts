@@ -14,7 +14,7 @@ import {
   type ClaimRequests,
   concerns,
   type DeviceRule,
-  type RequestWay,
+  type RequestAlternative,
   suitability,
 } from './claim-requests.ts'
 import type { DeviceIndex } from './device-index.ts'
@@ -30,7 +30,7 @@ const mostSteps = 50_000
 
 interface Pick {
   readonly device: PublishedDevice
-  readonly way: RequestWay
+  readonly way: RequestAlternative
   readonly consumed: ReadonlyMap<string, DeviceAmount>
 }
 
@@ -87,7 +87,7 @@ class Allocator {
   /**
    * Devices that match an alternative, free or not; undefined if it asks for all devices and they are not all known.
    */
-  #suiting(way: RequestWay): readonly PublishedDevice[] | undefined {
+  #suiting(way: RequestAlternative): readonly PublishedDevice[] | undefined {
     const wantsAll = way.count === undefined
     const found: PublishedDevice[] = []
     for (const pool of this.#pools) {
@@ -103,7 +103,7 @@ class Allocator {
 
   #some(
     claim: ClaimRequests,
-    way: RequestWay,
+    way: RequestAlternative,
     devices: readonly PublishedDevice[],
     count: number,
     next: () => boolean,
@@ -121,7 +121,7 @@ class Allocator {
 
   #every(
     claim: ClaimRequests,
-    way: RequestWay,
+    way: RequestAlternative,
     devices: readonly PublishedDevice[],
     at: number,
     next: () => boolean,
@@ -136,7 +136,7 @@ class Allocator {
   }
 
   /** Chooses the device for the current claim, if constraints and earlier choices allow it. */
-  #pick(claim: ClaimRequests, way: RequestWay, device: PublishedDevice): boolean {
+  #pick(claim: ClaimRequests, way: RequestAlternative, device: PublishedDevice): boolean {
     this.#steps++
     const own = this.#picks.at(-1)
     const consumed = suitability(device, way)

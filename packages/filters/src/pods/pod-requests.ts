@@ -5,14 +5,14 @@ import type { Amount, ResourceTable } from './resource-table.ts'
 const assumedForScoring = { cpu: 100, memory: 200 * 1024 * 1024 }
 
 /** The requests of a pod, and its CPU (thousandths) and memory (bytes) in scoring. */
-export interface Asked {
+export interface PodResources {
   /** Without zero amounts. */
   readonly requests: readonly Amount[]
   readonly scored: { readonly cpu: number; readonly memory: number }
 }
 
 /** Computes requests of pods by the slots of a table; once for pods that share their containers. */
-export function requestsBySlot(table: ResourceTable): (pod: Pick<Pod, 'spec' | 'status'>) => Asked {
+export function requestsBySlot(table: ResourceTable): (pod: Pick<Pod, 'spec' | 'status'>) => PodResources {
   return perRequests(({ spec, status }) => {
     const { cpu = 0, memory = 0 } = podRequests(spec, status, assumedForScoring)
     return { requests: bySlot(podRequests(spec, status), table), scored: { cpu, memory } }

@@ -322,10 +322,10 @@ test('indexes follow changes, and objects are trimmed before they are kept', asy
 })
 
 test('an object that changes stands in its indexes as it is now, trimmed with its earlier state at hand', async () => {
-  const told: (string | undefined)[] = []
+  const received: (string | undefined)[] = []
   const made = world({
     transform: (pod, held) => {
-      told.push(held?.metadata.resourceVersion)
+      received.push(held?.metadata.resourceVersion)
       return held === undefined ? pod : { ...pod, spec: held.spec }
     },
   })
@@ -342,7 +342,10 @@ test('an object that changes stands in its indexes as it is now, trimmed with it
   server.put(pods, 'p1', { spec: { nodeName: 'a' } })
   await clock.advance(0)
   // The new pod is another one; the end of the old one shows what was held of it.
-  assert.deepEqual([told[0], told[1], told.at(-1)], [undefined, before?.metadata.resourceVersion, undefined])
+  assert.deepEqual(
+    [received[0], received[1], received.at(-1)],
+    [undefined, before?.metadata.resourceVersion, undefined],
+  )
 })
 
 test('a registry tells how much of a list has arrived', async () => {
@@ -405,9 +408,9 @@ test('what a server does not serve is told once; who can do without it waits for
   const server = new MemoryServer()
   const clock = new VirtualClock()
   const client = createKubeClient({ transport: server, clock })
-  const told: string[] = []
+  const received: string[] = []
   const note = (level: string) => (message: string) => {
-    told.push(`${level} ${message}`)
+    received.push(`${level} ${message}`)
   }
   const logger: Logger = { ...silentLogger, info: note('info'), warn: note('warn'), with: () => logger }
   const registry = createCacheRegistry({ client, clock, logger, random: new SeededRandom(1) })
@@ -421,19 +424,22 @@ test('what a server does not serve is told once; who can do without it waits for
   await clock.advance(1000)
   assert.deepEqual(registry.waitingFor, ['leases', 'nodes'])
   assert.deepEqual([leases.isRefused, events.isRefused], [false, false])
-  told.length = 0
+  received.length = 0
   refused = 404
   await clock.advance(200_000)
   assert.deepEqual(registry.waitingFor, ['nodes'])
   assert.deepEqual([leases.isRefused, events.isRefused, needed.isRefused], [true, true, true])
-  assert.equal(told.filter((line) => line === 'info not read: the API server does not serve it').length, 2)
-  assert.ok(told.filter((line) => line === 'warn watching failed, will retry').length > 3)
-  told.length = 0
+  assert.equal(
+    received.filter((line) => line === 'info not read: the API server does not serve it').length,
+    2,
+  )
+  assert.ok(received.filter((line) => line === 'warn watching failed, will retry').length > 3)
+  received.length = 0
   refused = undefined
   await clock.advance(60_000)
   await registry.synced()
   assert.deepEqual([leases.isSynced, leases.isRefused], [true, false])
-  assert.deepEqual(told, [])
+  assert.deepEqual(received, [])
   stop.abort()
 })
 
@@ -441,9 +447,9 @@ test('a right that is missing is told once, and nobody who can do without waits 
   const server = new MemoryServer()
   const clock = new VirtualClock()
   const client = createKubeClient({ transport: server, clock })
-  const told: string[] = []
+  const received: string[] = []
   const warn = (message: string) => {
-    told.push(message)
+    received.push(message)
   }
   const logger: Logger = { ...silentLogger, warn, with: () => logger }
   const registry = createCacheRegistry({ client, clock, logger, random: new SeededRandom(1) })
@@ -455,7 +461,7 @@ test('a right that is missing is told once, and nobody who can do without waits 
   await clock.advance(100_000)
   await synced
   assert.deepEqual([leases.isSynced, leases.isRefused], [false, true])
-  assert.deepEqual(told, ['not read: grant the right to list and watch it'])
+  assert.deepEqual(received, ['not read: grant the right to list and watch it'])
   stop.abort()
 })
 

@@ -34,7 +34,7 @@ export interface FollowingCache<T extends KubeObject> extends Cache<T> {
   /** The collection version of the content; `undefined` before the first list. */
   readonly lastSyncResourceVersion: string | undefined
   /** How many object states were received; it grows while a list arrives. */
-  readonly told: number
+  readonly received: number
 }
 
 /** A local copy of one collection, or of the part that selectors match. */
@@ -86,8 +86,8 @@ class ReflectedCache<T extends KubeObject> implements FollowingCache<T> {
     return this.#isRefused
   }
 
-  get told(): number {
-    return this.#store.told
+  get received(): number {
+    return this.#store.received
   }
 
   get lastSyncResourceVersion(): string | undefined {

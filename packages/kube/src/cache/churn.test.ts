@@ -9,7 +9,7 @@ import { MemoryServer } from '../testing/memory-server.test-support.ts'
 import { refusal } from '../testing/scripted-transport.test-support.ts'
 import { createCache } from './cache.ts'
 
-/** Fails at the first change that does not fit to what was told before. */
+/** Fails at the first change that does not fit to what was received before. */
 function checkedHistory(): {
   readonly seen: Map<string, Pod>
   readonly listen: (change: Change<Pod>) => void

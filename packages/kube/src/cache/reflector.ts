@@ -7,7 +7,6 @@ import { type WatchingKubeClient, withType } from '../client/client.ts'
 import { resourceVersionTooLarge } from '../client/errors.ts'
 import type { WatchEvent } from '../client/watch.ts'
 import { isKubeError, isUnavailable, KubeError, type ListOptions } from '../contract.ts'
-import { Pacer } from '../pacer.ts'
 import { Relists } from './relists.ts'
 import { SecondWitness } from './second-witness.ts'
 import { StallGuard, type WatchLimits } from './stall-guard.ts'
@@ -38,7 +37,7 @@ export interface ReflectedKind<T> {
 }
 
 /** Called by the reflector. */
-interface Answers {
+interface ReflectorCallbacks {
   /** The store has a complete list. */
   readonly synced: () => void
   /** The kind is not served, or the right to read it is missing. */
@@ -59,13 +58,13 @@ const retryAfterLimitMs = 300_000
 /** After so many failures, streamed lists are not tried again, even if the server never refused them. */
 const streamAttempts = 3
 /** After so many refused watches in a row, the collection is listed: the version may not exist. */
-const refusalsBorne = 1
+const maxRefusals = 1
 /** The same if the server lags behind or is overloaded. */
-const pleasBorne = 3
+const maxThrottled = 3
 /** How often the stall timeout doubles, so that events that are minutes late arrive in the end. */
-const mostDoublings = 2
+const maxDoublings = 2
 /** Maximum objects missing from a list that are read by name, evenly spread. */
-const mostNamedReads = 8
+const maxNamedReads = 8
 /** Range of the timeout requested for watches; random, so that they do not all end together. */
 const watchSeconds = { low: 300, high: 600 }
 
@@ -77,7 +76,7 @@ export class Reflector<T extends KubeObject> {
   readonly #logger: Logger
   readonly #backoff: Backoff
   readonly #pacer: Pacer
-  readonly #answers: Answers
+  readonly #answers: ReflectorCallbacks
   readonly #relists: Relists
   readonly #witness: SecondWitness
   /** The server refuses the collection, and this was reported. */
@@ -100,7 +99,7 @@ export class Reflector<T extends KubeObject> {
     type: ResourceType<T>,
     store: Store<T>,
     options: ReflectorOptions & ReflectedKind<T>,
-    answers: Answers,
+    answers: ReflectorCallbacks,
   ) {
     this.#client = client
     this.#type = type
@@ -155,10 +154,10 @@ export class Reflector<T extends KubeObject> {
     if (this.#relists.isDue && !isUnknown) await this.#listAgain(signal)
     else if (this.#relists.isDue || (isUnknown && !this.#useStreamedList)) await this.#list(signal)
     const startedAt = this.#options.clock.monotonic()
-    const told = await this.#watch(signal)
-    this.#logger.debug('watch ended', { told })
+    const received = await this.#watch(signal)
+    this.#logger.debug('watch ended', { received })
     if (this.#stalls > 0) this.#stalls--
-    return told > 0 || this.#options.clock.monotonic() - startedAt >= healthyWatchMs
+    return received > 0 || this.#options.clock.monotonic() - startedAt >= healthyWatchMs
   }
 
   /** Lists a followed collection. If it fails, the watch still goes on. */
@@ -226,7 +225,7 @@ export class Reflector<T extends KubeObject> {
       .map((key) => this.#store.at(key))
       .filter((object) => object !== undefined)
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-    const step = Math.ceil(unannounced.length / mostNamedReads)
+    const step = Math.ceil(unannounced.length / maxNamedReads)
     const reads = unannounced
       .filter((_, at) => at % step === 0)
       .map(async (object) => {
@@ -280,8 +279,8 @@ export class Reflector<T extends KubeObject> {
       this.#isStreaming = isInitial
       const guard = new StallGuard(clock, isInitial ? streamLimits : this.#limits(), () => {
         // Late events may be in a list. If watches are always silent, nothing is missing.
-        if (this.#stalls < mostDoublings) this.#relists.now()
-        this.#stalls = Math.min(this.#stalls + 1, mostDoublings)
+        if (this.#stalls < maxDoublings) this.#relists.now()
+        this.#stalls = Math.min(this.#stalls + 1, maxDoublings)
         const message = `the watch of ${this.#type.plural} has stalled`
         link.controller.abort(new KubeError('transport', 0, message))
       })
@@ -302,7 +301,7 @@ export class Reflector<T extends KubeObject> {
     guard: StallGuard,
     signal: AbortSignal,
   ): Promise<number> {
-    let told = 0
+    let received = 0
     // Collects a streamed first list, which replaces the store once it is complete.
     let initial = this.#resourceVersion === undefined ? new Map<string, Entry<T>>() : undefined
     for await (const events of rows) {
@@ -311,7 +310,7 @@ export class Reflector<T extends KubeObject> {
       for (const event of events) {
         if (initial === undefined) {
           this.#apply(event, signal)
-          told++
+          received++
           this.#refusals = 0
           this.#backoff.reset()
         } else if (event.kind === 'bookmark') {
@@ -332,7 +331,7 @@ export class Reflector<T extends KubeObject> {
       }
     }
     if (initial !== undefined) this.#refuseStream('the stream ended before the list was complete')
-    return told
+    return received
   }
 
   #limits(): WatchLimits {
@@ -383,7 +382,7 @@ export class Reflector<T extends KubeObject> {
       (labelSelector ?? fieldSelector) !== undefined
     )
       return
-    if (this.#lookedFor >= mostNamedReads) {
+    if (this.#lookedFor >= maxNamedReads) {
       this.#relists.check()
       return
     }
@@ -449,7 +448,7 @@ export class Reflector<T extends KubeObject> {
   /** Counts refusals. Returns whether the server refuses the collection. */
   #isRefusedForGood(error: unknown): boolean {
     if (!(error instanceof KubeError) || error.status < 400) return false
-    const borne = isAhead(error) || error.kind === 'tooManyRequests' ? pleasBorne : refusalsBorne
+    const borne = isAhead(error) || error.kind === 'tooManyRequests' ? maxThrottled : maxRefusals
     if (++this.#refusals <= borne) return false
     this.#refusals = 0
     return true
@@ -499,4 +498,38 @@ function isRefusal(error: unknown): error is KubeError {
 /** The server does not know the version yet: it lags behind, or was restored from a backup. */
 function isAhead(error: unknown): boolean {
   return error instanceof KubeError && error.reason === resourceVersionTooLarge
+}
+
+/**
+ * Keeps many small synchronous steps from blocking the event loop: adds up the time of the steps, without the waits
+ * between them, and says when to yield. Virtual time stands still during a step, so tests never yield.
+ */
+class Pacer {
+  readonly #clock: Clock
+  readonly #sliceMs: number
+  #startedAt = 0
+  #spentMs = 0
+
+  constructor(clock: Clock, sliceMs = 4) {
+    this.#clock = clock
+    this.#sliceMs = sliceMs
+  }
+
+  begin(): void {
+    this.#startedAt = this.#clock.monotonic()
+  }
+
+  /** Ends a step, after which the next one may begin; returns whether {@link turn} is due. */
+  end(): boolean {
+    const now = this.#clock.monotonic()
+    this.#spentMs += now - this.#startedAt
+    this.#startedAt = now
+    return this.#spentMs >= this.#sliceMs
+  }
+
+  /** Yields to the event loop once. */
+  async turn(): Promise<void> {
+    this.#spentMs = 0
+    await this.#clock.sleep(0)
+  }
 }

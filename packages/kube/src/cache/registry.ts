@@ -90,7 +90,7 @@ class SharedCaches implements CacheRegistry {
     return new Map(
       this.#awaited()
         .filter((cache) => !cache.isSynced)
-        .map((cache) => [cache.type.plural, cache.told]),
+        .map((cache) => [cache.type.plural, cache.received]),
     )
   }
 

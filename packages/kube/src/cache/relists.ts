@@ -6,9 +6,9 @@ import { Backoff } from '../backoff.ts'
  * Seconds until a list that checks the content, after a first list (which could not be compared) or an unconfirmed
  * deletion.
  */
-const soon = { low: 300, high: 540 }
+const checkAfterSeconds = { low: 300, high: 540 }
 /** Seconds until the next list otherwise. */
-const seldom = { low: 2 * 3600, high: 6 * 3600 }
+const relistAfterSeconds = { low: 2 * 3600, high: 6 * 3600 }
 /** After so long without a request, a request does not count as a repetition. */
 const quietMs = 600_000
 /** Waits for more requests, as evidence comes in bursts. */
@@ -21,7 +21,7 @@ export class Relists {
   readonly #onDue: () => void
   #isDue = false
   #isAsked = false
-  /** Whether the next list comes soon although nobody requested it. */
+  /** Whether the next list comes checkAfterSeconds although nobody requested it. */
   #isChecking = false
   #askedAt = 0
   #listedAt = 0
@@ -50,11 +50,11 @@ export class Relists {
     this.#schedule(Math.max(gatherMs, this.#listedAt + this.#backoff.next() - now))
   }
 
-  /** Requests a check of content that may be wrong. One list soon covers all checks. */
+  /** Requests a check of content that may be wrong. One list checkAfterSeconds covers all checks. */
   check(): void {
     if (this.#isAsked || this.#isDue || this.#isChecking) return
     this.#isChecking = true
-    this.#schedule(1000 * integerBetween(this.#random, soon.low, soon.high))
+    this.#schedule(1000 * integerBetween(this.#random, checkAfterSeconds.low, checkAfterSeconds.high))
   }
 
   /** The next request to the server will be a list. */
@@ -80,7 +80,7 @@ export class Relists {
     this.#listedAt = this.#clock.monotonic()
     if (this.#isAsked || this.#isDue || this.#isChecking) return
     this.#isChecking = isFirst
-    const { low, high } = isFirst ? soon : seldom
+    const { low, high } = isFirst ? checkAfterSeconds : relistAfterSeconds
     this.#schedule(1000 * integerBetween(this.#random, low, high))
   }
 

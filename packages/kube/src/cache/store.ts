@@ -54,7 +54,7 @@ const announcingMs = 5
 export class Store<T extends KubeObject> {
   readonly #options: StoreOptions<T>
   /** In order of position. */
-  #told = 0
+  #received = 0
   readonly #entries = new Map<string, Placed<T>>()
   readonly #indexes = new Map<string, Index<T>>()
   #lastPlace = 0
@@ -72,8 +72,8 @@ export class Store<T extends KubeObject> {
   }
 
   /** How many object states were received, including those that changed nothing. */
-  get told(): number {
-    return this.#told
+  get received(): number {
+    return this.#received
   }
 
   get(key: ObjectKey): T | undefined {
@@ -167,7 +167,7 @@ export class Store<T extends KubeObject> {
    * objects needs hardly any memory.
    */
   entryOf(raw: T): Entry<T> {
-    this.#told++
+    this.#received++
     const key = keyText(raw.metadata)
     const uid = raw.metadata.uid ?? ''
     const resourceVersion = raw.metadata.resourceVersion ?? ''

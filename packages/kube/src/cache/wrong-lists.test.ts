@@ -299,8 +299,8 @@ test('RPB-42 what is being deleted and is told gone too early is back within sec
   for (let i = 0; i < 40; i++)
     server.put(pods, `p${i}`, { metadata: { deletionTimestamp, finalizers: ['x'] }, spec: { nodeName: 'x' } })
   await clock.advance(minute)
-  for (const told of [server.all().slice(0, 1), server.all()]) {
-    for (const object of told) server.inject(`${JSON.stringify({ type: 'DELETED', object })}\n`)
+  for (const received of [server.all().slice(0, 1), server.all()]) {
+    for (const object of received) server.inject(`${JSON.stringify({ type: 'DELETED', object })}\n`)
     await clock.advance(6_000)
     assert.equal(cache.size, 40)
   }

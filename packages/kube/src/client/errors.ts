@@ -37,11 +37,11 @@ const kindOfCode: Readonly<Record<number, KubeErrorKind>> = {
 export const resourceVersionTooLarge = 'ResourceVersionTooLarge'
 
 /** The request, for messages: `GET /api/v1/pods`. */
-export type Asked = string
+export type RequestLine = string
 
 /** The error of a response with status 400 or above, whose body may be a Status, plain text or empty. */
 export function errorOfResponse(
-  asked: Asked,
+  asked: RequestLine,
   response: Pick<HttpResponse, 'status' | 'headers'>,
   body: string,
   clock: Pick<Clock, 'now'>,
@@ -58,7 +58,7 @@ export function errorOfResponse(
 
 /** The error of a Status, from a response body or an `ERROR` event of a watch. */
 export function errorOfStatus(
-  asked: Asked,
+  asked: RequestLine,
   status: Status,
   httpStatus = status.code ?? 500,
   retryAfterMs = retryAfterOfStatus(status),
@@ -96,7 +96,7 @@ function causesOf({ details }: Status): {
 }
 
 /** Wraps what a transport threw; a {@link KubeError} is returned unchanged. */
-export function errorOfTransport(asked: Asked, cause: unknown): KubeError {
+export function errorOfTransport(asked: RequestLine, cause: unknown): KubeError {
   if (cause instanceof KubeError) return cause
   const text = cause instanceof Error ? cause.message : String(cause)
   return new KubeError('transport', 0, `${asked}: ${text}`, { cause })
@@ -113,7 +113,7 @@ function kindWithoutStatus(code: number): KubeErrorKind {
 }
 
 /** Whether a Status says that some other object does not exist. */
-function isAboutAnother(asked: Asked, { details }: Status): boolean {
+function isAboutAnother(asked: RequestLine, { details }: Status): boolean {
   const [method = '', path = ''] = asked.split(' ')
   const { name = '' } = details ?? {}
   if (name === '' || method === 'POST' || method === 'WATCH') return false

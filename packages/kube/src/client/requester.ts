@@ -11,7 +11,7 @@ import {
 import { linkedAbort, untilAborted, withDeadline } from '../abortable.ts'
 import { KubeError, type Lane } from '../contract.ts'
 import type { Rate } from '../token-bucket.ts'
-import { type Asked, errorOfResponse, errorOfTransport } from './errors.ts'
+import { type RequestLine, errorOfResponse, errorOfTransport } from './errors.ts'
 import type { FieldReader } from './read-fields.ts'
 import { RequestLanes } from './request-lanes.ts'
 
@@ -255,7 +255,7 @@ class Ends {
   }
 }
 
-function parsed(asked: Asked, status: number, text: string): unknown {
+function parsed(asked: RequestLine, status: number, text: string): unknown {
   if (text.trim() === '') throw new KubeError('transport', status, `${asked}: the answer is empty`)
   try {
     return JSON.parse(text)
@@ -264,15 +264,15 @@ function parsed(asked: Asked, status: number, text: string): unknown {
   }
 }
 
-function refuse(asked: Asked, status: number, fault: string | undefined): void {
+function refuse(asked: RequestLine, status: number, fault: string | undefined): void {
   if (fault !== undefined) throw new KubeError('transport', status, `${asked}: ${fault}`)
 }
 
-function lateError(asked: Asked, ms: number): KubeError {
+function lateError(asked: RequestLine, ms: number): KubeError {
   return new KubeError('transport', 0, `${asked}: no answer within ${ms} ms`)
 }
 
-function askedOf(call: Call): Asked {
+function askedOf(call: Call): RequestLine {
   return `${call.method} ${call.path.split('?')[0]}`
 }
 

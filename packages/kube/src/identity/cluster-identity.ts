@@ -32,7 +32,7 @@ export interface IdentityDependencies {
 const periodMs = 60_000
 /** How long a check is valid for further removals. */
 const freshMs = 10_000
-const toldPauseMs = 60_000
+const logPauseMs = 60_000
 const remedy =
   'nothing is removed; check the kubeconfig, and start once with --accept-cluster-identity if this is the right cluster'
 
@@ -167,7 +167,7 @@ export class ClusterIdentity {
   #tell(message: string): void {
     const { clock, events, logger } = this.#deps
     const now = clock.monotonic()
-    if (now - this.#toldAt < toldPauseMs) return
+    if (now - this.#toldAt < logPauseMs) return
     this.#toldAt = now
     logger.warn('removals are stopped', { why: message })
     const object = this.#namespace ?? unreadNamespace

@@ -80,7 +80,7 @@ class LeaseElector implements LeaderElector {
   /** Whether the lease was released since this candidate last read it. */
   #isFreed = false
   /** When a missing permission was last logged. */
-  #refusalToldAt = Number.NEGATIVE_INFINITY
+  #refusalLoggedAt = Number.NEGATIVE_INFINITY
   /** Ends the pause between two reads. */
   #wake: (() => void) | undefined
 
@@ -231,19 +231,19 @@ class LeaseElector implements LeaderElector {
       if (isKubeError(error, 'conflict', 'notFound', 'alreadyExists')) this.#lease = undefined
       if (!signal.aborted) {
         logger.debug('lease not taken', { error })
-        this.#tellRefusal(error)
+        this.#logRefusal(error)
       }
       return false
     }
   }
 
   /** A candidate without permissions for its lease waits forever, so this must be visible. */
-  #tellRefusal(error: unknown): void {
+  #logRefusal(error: unknown): void {
     const { clock, logger, namespace, name, writes = 'patch' } = this.#options
     const nowMs = clock.monotonic()
-    if (!isKubeError(error, 'forbidden', 'unauthorized') || nowMs - this.#refusalToldAt < refusalPauseMs)
+    if (!isKubeError(error, 'forbidden', 'unauthorized') || nowMs - this.#refusalLoggedAt < refusalPauseMs)
       return
-    this.#refusalToldAt = nowMs
+    this.#refusalLoggedAt = nowMs
     logger.warn(
       `the API server refuses the lease, so that this process cannot lead; grant get, create and ${writes} on leases of group coordination.k8s.io in namespace ${namespace}`,
       { lease: `${namespace}/${name}`, error },

@@ -6,7 +6,7 @@ import type { UpgradeAddress } from '../config/upgrade-address.ts'
 import { KubeError } from '../contract.ts'
 import { dataFrame, type Frame, FrameReader, portForwardProtocol } from './frames.ts'
 import type { PodPort } from './pod-port.ts'
-import { refusalOf } from './refusal.ts'
+import { errorOfResponse, errorOfTransport } from '../client/errors.ts'
 
 /**
  * Opens a connection; resolves once the kubelet has confirmed the port.
@@ -112,4 +112,22 @@ class ForwardedConnection extends Duplex {
 
 function asError(reason: unknown): Error {
   return reason instanceof Error ? reason : new Error('aborted')
+}
+
+/** A Status is short; of longer responses the beginning is enough. */
+const longestAnswerBytes = 64 * 1024
+
+/** The error of a response other than 101. */
+async function refusalOf(asked: string, response: IncomingMessage): Promise<KubeError> {
+  try {
+    let text = ''
+    for await (const chunk of response) {
+      text += String(chunk)
+      if (text.length > longestAnswerBytes) break
+    }
+    const status = response.statusCode ?? 0
+    return errorOfResponse(asked, { status, headers: {} }, text, { now: () => 0 })
+  } catch (cause) {
+    return errorOfTransport(asked, cause)
+  }
 }

@@ -3,7 +3,7 @@ import { NodeClaimLifecycle } from '../nodeclaim/lifecycle/controller.ts'
 import type { ClaimDeleter } from '../nodeclaim/lifecycle/delete-claim.ts'
 import { finalizeClaim } from '../nodeclaim/lifecycle/finalize.ts'
 import { initialize } from '../nodeclaim/lifecycle/initialization.ts'
-import { Launcher } from '../nodeclaim/lifecycle/launch.ts'
+import { InstanceLauncher } from '../nodeclaim/lifecycle/launch.ts'
 import { checkLiveness } from '../nodeclaim/lifecycle/liveness.ts'
 import { Registration } from '../nodeclaim/lifecycle/registration.ts'
 import { RegistrationHold } from '../placement/registration-hold.ts'
@@ -18,7 +18,7 @@ export function lifecycleOf(parts: Assembly, deleter: ClaimDeleter): NodeClaimLi
     new PreferenceHold(caches, state, placementGate, clock),
   ]
   const hold = new RegistrationHold({ ...parts, others })
-  const launcher = new Launcher({ ...parts, deleter })
+  const launcher = new InstanceLauncher({ ...parts, deleter })
   const registration = new Registration({ ...parts, deleter, hold })
   return new NodeClaimLifecycle({
     ...parts,

@@ -1,6 +1,6 @@
 /** Decides about pods in the calling thread. */
 import {
-  KnownPackings,
+  PackingCache,
   schedule,
   type SchedulingControl,
   type SchedulingInput,
@@ -15,7 +15,7 @@ import { PodWatch } from './pod-watch.ts'
 export class InlineScheduler {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #types = new TypeReader()
-  readonly #packings = new KnownPackings()
+  readonly #packings = new PackingCache()
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.#clock = clock

@@ -1,7 +1,7 @@
 /* oxlint-disable unicorn/require-post-message-target-origin -- threads, not windows */
 /** What the thread that decides does: hears problems, answers with solutions. Holds one decision at a time. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import { KnownPackings, type SchedulingControl, type solve, TypeReader } from '@tenon/engine'
+import { PackingCache, type SchedulingControl, type solve, TypeReader } from '@tenon/engine'
 import type { examine } from '@tenon/engine/consolidation'
 import { SystemClock } from '@tenon/runtime'
 import { type Part, partsOf, PieceSize } from './thread-messages.ts'
@@ -41,7 +41,7 @@ export function decideInThread(engine: {
   const clock = new SystemClock()
   const problems = new ProblemReader()
   const types = new TypeReader()
-  const packings = new KnownPackings()
+  const packings = new PackingCache()
   const size = new PieceSize()
   state.about()
 

@@ -1,6 +1,6 @@
 /** `pod.nomination`: asks the Kubernetes scheduler to follow the plan (planned-placement.md). */
 import { compareResourceVersions, kinds, type NodeClaim, type Pod } from '@tenon/api'
-import { hardSpreadOf, likenessOf } from '@tenon/engine'
+import { hardSpreadOf, interchangeKey } from '@tenon/engine'
 import {
   type Change,
   done,
@@ -307,10 +307,10 @@ export function tradePlaces(
   { taken, left }: { readonly taken: PlanTarget; readonly left: PlanTarget },
 ): void {
   if (nominations.nodeFor(left) === undefined) return
-  const likeness = likenessOf(pod)
+  const likeness = interchangeKey(pod)
   const twins = plans.podsOf(taken).flatMap((uid) => {
     const twin = plans.get(uid)?.steering === 'told' ? pods.unplaced(uid) : undefined
-    return twin !== undefined && likenessOf(twin) === likeness ? [twin] : []
+    return twin !== undefined && interchangeKey(twin) === likeness ? [twin] : []
   })
   // A pod without its nomination was just tried and rejected: probably its room was taken.
   const twin = twins.find((each) => nominatedNodeOf(each) === '') ?? twins.at(-1)

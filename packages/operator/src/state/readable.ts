@@ -19,7 +19,7 @@ import {
   setOwn,
   type VolumeAttachment,
 } from '@tenon/api'
-import { misshapenObjectFields } from '@tenon/engine/objects'
+import { invalidObjectFields } from '@tenon/engine/objects'
 import type { EventRecorder } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
 
@@ -51,7 +51,7 @@ export function readable<T extends KubeObject>(
 ): (object: T, held?: T) => T | undefined {
   return (raw, held) => {
     const object = withoutNulls(raw)
-    const problems = misshapenObjectFields(kind, object)
+    const problems = invalidObjectFields(kind, object)
     if (problems.length === 0) {
       onRead(object, undefined)
       return trim(object, held === undefined || isUnreadable(held) ? undefined : held)
@@ -131,7 +131,7 @@ export function standInForPool({ apiVersion, kind, metadata, spec, status }: Nod
     },
   }
   const withStatus = { ...bare, status: { conditions } } as NodePool
-  return misshapenObjectFields('NodePool', { ...withStatus, spec: placeholder }).length === 0
+  return invalidObjectFields('NodePool', { ...withStatus, spec: placeholder }).length === 0
     ? withStatus
     : bare
 }
@@ -187,7 +187,7 @@ export function standInForNodeClass(nodeClass: NodeClass): NodeClass {
 
 /** Whether an object from the API server is valid. */
 export function isWhole(kind: string, raw: KubeObject): boolean {
-  return misshapenObjectFields(kind, withoutNulls(raw)).length === 0
+  return invalidObjectFields(kind, withoutNulls(raw)).length === 0
 }
 
 /** Only for kinds whose other fields are optional. */
@@ -210,7 +210,7 @@ function plainMetadata(metadata: ObjectMeta): ObjectMeta {
     const value = ownValue(metadata as unknown as Fields, name)
     const probe = { metadata: { name: 'any', [name]: value } }
     if (name === 'annotations' && value !== undefined) setOwn(read, name, textsOf(value))
-    else if (misshapenObjectFields('Namespace', probe).length === 0) setOwn(read, name, value)
+    else if (invalidObjectFields('Namespace', probe).length === 0) setOwn(read, name, value)
   }
   return read as unknown as ObjectMeta
 }

@@ -27,7 +27,7 @@ import type { InfrastructureTemplates } from './templates.ts'
 const mostLists = 500
 const mostTypes = 5000
 /** Maximum remembered log messages about exclusions. */
-const mostTold = 2000
+const maxReported = 2000
 
 export interface CatalogueDependencies {
   readonly hub: Pick<Hub, 'state' | 'names' | 'scope'>
@@ -69,7 +69,7 @@ export class Catalogue {
   /** By the labels in a NodePool; valid as long as its participants are the same. */
   readonly #lists = new Map<string, Listed>()
   readonly #types = new Map<string, InstanceType>()
-  readonly #told = new Map<string, string>()
+  readonly #loggedReasons = new Map<string, string>()
 
   constructor(deps: CatalogueDependencies) {
     this.#deps = deps
@@ -190,11 +190,11 @@ export class Catalogue {
   #tell(reading: Reading): void {
     const key = hubText(reading.kind === 'excluded' ? reading.key : reading.participant.key)
     const because = reading.kind === 'excluded' ? reading.because : undefined
-    if (this.#told.get(key) === because) return
-    if (this.#told.size >= mostTold) this.#told.clear()
-    if (because === undefined) this.#told.delete(key)
+    if (this.#loggedReasons.get(key) === because) return
+    if (this.#loggedReasons.size >= maxReported) this.#loggedReasons.clear()
+    if (because === undefined) this.#loggedReasons.delete(key)
     else {
-      this.#told.set(key, because)
+      this.#loggedReasons.set(key, because)
       this.#deps.logger.warn('MachineDeployment is not used', { MachineDeployment: key, because })
     }
   }

@@ -109,8 +109,8 @@ function reasonOf(group: readonly Participant[]): Unavailability | undefined {
   const reasons = group.flatMap(({ unavailability }) => unavailability?.because ?? [])
   if (reasons.length === 0) return undefined
   const rest = reasons.length - mostReasons
-  const told = reasons.slice(0, mostReasons).join(', ')
-  return { because: rest > 0 ? `${told} and ${rest} more cannot grow either` : told }
+  const shown = reasons.slice(0, mostReasons).join(', ')
+  return { because: rest > 0 ? `${shown} and ${rest} more cannot grow either` : shown }
 }
 
 /** The minimum per resource, of resources that both have. */

@@ -6,7 +6,7 @@ import { MemoryKube } from '@tenon/provider/contract-suite'
 import { silentLogger, VirtualClock } from '@tenon/runtime'
 import { aDeployment } from '../testing/deployments.test-support.ts'
 import type { MachineDeployment, TemplateRef } from '../objects.ts'
-import { preferredVersion } from './api-versions.ts'
+import { preferredVersion } from './templates.ts'
 import type { InfrastructureTemplate, TemplateFacts } from './template-facts.ts'
 import { InfrastructureTemplates } from './templates.ts'
 

@@ -25,7 +25,7 @@ export class HubHealth {
   }
 
   /** @param error of a request; undefined for a success. */
-  told(error?: unknown): void {
+  record(error?: unknown): void {
     if (error !== undefined && isKubeError(error, 'transport', 'server')) {
       this.#isAway = true
       return

@@ -40,9 +40,9 @@ function aKubeconfig(server: string): string {
 
 /** What a list of Machines through these settings is sent with. */
 async function authorization(env: (url: string) => ProviderEnvironment): Promise<string | undefined> {
-  let told: string | undefined
+  let record: string | undefined
   const server = http.createServer((request, response) => {
-    told = request.headers.authorization
+    record = request.headers.authorization
     response.setHeader('content-type', 'application/json')
     response.end(JSON.stringify({ kind: 'MachineList', metadata: { resourceVersion: '1' }, items: [] }))
   })
@@ -59,7 +59,7 @@ async function authorization(env: (url: string) => ProviderEnvironment): Promise
     })
     assert.deepEqual(await client.list(kindsOf('cluster.x-k8s.io', 'v1beta2').machine), [])
     config.close()
-    return told
+    return record
   } finally {
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))

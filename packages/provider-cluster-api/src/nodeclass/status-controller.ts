@@ -19,7 +19,7 @@ import { findingsOf } from './validation.ts'
 /** How often templates are read again, as they are not watched. */
 const againMs = 5 * 60_000
 /** Maximum problems in one message. */
-const mostTold = 5
+const maxReported = 5
 
 export interface NodeClassStatusDependencies {
   /** The workload cluster. */
@@ -104,7 +104,9 @@ function conditionsOf(
   const { validated, read, found } = conditionTypes
   const errors = findingsOf(nodeClass)
   if (errors.length > 0) {
-    const texts = errors.slice(0, mostTold).map(({ field, message, fix }) => `${field}: ${message}; ${fix}`)
+    const texts = errors
+      .slice(0, maxReported)
+      .map(({ field, message, fix }) => `${field}: ${message}; ${fix}`)
     const message = texts.join('. ')
     return [
       { type: validated, status: 'False', reason: 'ValidationFailed', message },
@@ -146,15 +148,15 @@ function conditionsOf(
   // Somebody else manages the number of nodes: none can be launched until that changes.
   const reading: NewCondition =
     kept.length > 0 && kept.length === used.length
-      ? { type: read, status: 'False', reason: 'ReplicasOwned', message: told(kept) }
+      ? { type: read, status: 'False', reason: 'ReplicasOwned', message: participantList(kept) }
       : { type: read, status: 'True' }
   return [valid, reading, foundCondition(readings, member)]
 }
 
-function told(participants: readonly Participant[]): string {
+function participantList(participants: readonly Participant[]): string {
   const reasons = participants.flatMap(({ unavailability }) => unavailability?.because ?? [])
-  const rest = reasons.length > mostTold ? `; and ${reasons.length - mostTold} more` : ''
-  return `${reasons.slice(0, mostTold).join('; ')}${rest}`
+  const rest = reasons.length > maxReported ? `; and ${reasons.length - maxReported} more` : ''
+  return `${reasons.slice(0, maxReported).join('; ')}${rest}`
 }
 
 function foundCondition(
@@ -169,7 +171,7 @@ function foundCondition(
     return {
       type,
       status: 'True',
-      message: canGrow ? message : `${message}; none can grow now: ${told(used)}`,
+      message: canGrow ? message : `${message}; none can grow now: ${participantList(used)}`,
     }
   }
   if (readings.length > 0)

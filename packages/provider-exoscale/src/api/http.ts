@@ -9,7 +9,6 @@ import {
   type Transport,
 } from '@tenon/runtime'
 import { apiErrorFrom, ExoscaleApiError, ExoscaleConnectionError, ExoscaleTransportError } from './errors.ts'
-import { defaultMaxAttempts, parseRetryAfter, retryDelayMs } from './retries.ts'
 import { authorization, type Credentials } from './signature.ts'
 
 const signatureLifetimeSeconds = 600
@@ -150,4 +149,31 @@ function isJson(text: string): boolean {
 
 function refuse(fault: string | undefined): void {
   if (fault !== undefined) throw new Error(fault)
+}
+
+const defaultMaxAttempts = 5
+const maxWaitMs = 30_000
+
+/**
+ * How long to wait before a retry; undefined if the failure is final. A POST is only retried if it certainly had no
+ * effect: rate-limited, or never sent.
+ */
+function retryDelayMs(error: unknown, method: string, attempt: number): number | undefined {
+  const backoffMs = Math.min(1000 * 2 ** (attempt - 1), maxWaitMs)
+  if (error instanceof ExoscaleTransportError) {
+    return method !== 'POST' || error.neverSent ? backoffMs : undefined
+  }
+  if (!(error instanceof ExoscaleApiError)) return undefined
+  const { status } = error
+  const isRepeatable = status === 429 || (method !== 'POST' && status >= 500 && status !== 501)
+  if (!isRepeatable) return undefined
+  return (status === 429 || status === 503 ? error.retryAfterMs : undefined) ?? backoffMs
+}
+
+/** `Retry-After` in milliseconds: seconds or an HTTP date; a date in the past means at once. */
+function parseRetryAfter(header: string | undefined, nowMs: number): number | undefined {
+  if (header === undefined) return undefined
+  if (/^\d+$/.test(header.trim())) return Number(header) * 1000
+  const at = Date.parse(header)
+  return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs)
 }

@@ -39,7 +39,7 @@ export class Catalogue {
   readonly #zone: string
   readonly #prices: ReadonlyMap<string, number>
   /** For all listed types and for the usable ones: each list may shrink without the other. */
-  readonly #gates: readonly [told: CatalogueGate, usable: CatalogueGate]
+  readonly #gates: readonly [listed: CatalogueGate, usable: CatalogueGate]
   #view: CatalogueView | undefined
   #refreshAtMs = 0
   #loading: Promise<CatalogueView> | undefined
@@ -75,8 +75,8 @@ export class Catalogue {
     try {
       const types = await this.#api.listInstanceTypes()
       const view = this.#viewOf(types)
-      const [told, usable] = this.#gates
-      for (const verdict of [told.judge(types.map(({ id }) => id)), usable.judge(view.byName.keys())])
+      const [listed, usable] = this.#gates
+      for (const verdict of [listed.judge(types.map(({ id }) => id)), usable.judge(view.byName.keys())])
         if (verdict.kind === 'keptOut') return this.#withoutNews(verdict.message)
       this.#view = view
       this.#refreshAtMs = this.#clock.monotonic() + refreshAfterMs

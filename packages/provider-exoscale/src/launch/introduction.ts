@@ -13,7 +13,6 @@ import { exoscaleAnnotations, parseProviderId } from '../identifiers.ts'
 import { kubeletSettings, nodeClassHash } from '../nodeclass/settings.ts'
 import type { ExoscaleNodeClass } from '../nodeclass/types.ts'
 import { ensureEarlyNode } from './early-node.ts'
-import { attachPrivateNetworks } from './private-networks.ts'
 
 export interface IntroductionDependencies {
   readonly api: Pick<ExoscaleClient, 'attachInstanceToPrivateNetwork' | 'getInstance' | 'waitForOperation'>
@@ -102,4 +101,36 @@ function allocatableOf(capacity: ResourceList, nodeClass: ExoscaleNodeClass): Re
     ),
   ])
   return formatResources(Object.fromEntries(left))
+}
+
+/** Attaches the networks one by one; skips those that are attached already. */
+async function attachPrivateNetworks(
+  api: Pick<ExoscaleClient, 'attachInstanceToPrivateNetwork' | 'getInstance' | 'waitForOperation'>,
+  networkIds: readonly string[],
+  instance: ExoscaleInstance,
+  signal?: AbortSignal,
+): Promise<void> {
+  const attached = new Set((instance['private-networks'] ?? []).map((network) => network.id))
+  for (const networkId of networkIds) {
+    if (attached.has(networkId)) continue
+    try {
+      const operation = await api.attachInstanceToPrivateNetwork(networkId, instance.id, signal)
+      await api.waitForOperation(operation, { signal })
+    } catch (error) {
+      if (!(await isAttached(api, networkId, instance.id, error, signal))) throw error
+    }
+  }
+}
+
+/** If a first call took effect but its response was lost, a repeated one is refused. */
+async function isAttached(
+  api: Pick<ExoscaleClient, 'getInstance'>,
+  networkId: string,
+  instanceId: string,
+  error: unknown,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  if (!isApiError(error, 'conflict', 'bad-request', 'unprocessable')) return false
+  const { 'private-networks': networks = [] } = await api.getInstance(instanceId, signal)
+  return networks.some((network) => network.id === networkId)
 }

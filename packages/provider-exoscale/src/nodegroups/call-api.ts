@@ -67,41 +67,41 @@ export class NodeGroupApi {
   }
 
   clusters(signal: AbortSignal): Promise<readonly SksCluster[]> {
-    return told('list-sks-clusters', this.#client.listSksClusters(signal), signal)
+    return called('list-sks-clusters', this.#client.listSksClusters(signal), signal)
   }
 
   async instanceQuota(signal: AbortSignal): Promise<OrganisationQuota> {
-    const { limit, usage } = await told('get-quota', this.#client.getQuota('instance', signal), signal)
+    const { limit, usage } = await called('get-quota', this.#client.getQuota('instance', signal), signal)
     if (limit === undefined) throw callFailed('get-quota', new Error('the answer has no limit'))
     return { limit, ...(usage !== undefined && { usage }) }
   }
 
   scale({ poolId, nodepool }: PoolRef, size: number, signal: AbortSignal): Promise<Operation> {
     if (nodepool === undefined)
-      return told('scale-instance-pool', this.#client.scaleInstancePool(poolId, { size }, signal), signal)
+      return called('scale-instance-pool', this.#client.scaleInstancePool(poolId, { size }, signal), signal)
     const { clusterId, nodepoolId } = nodepool
     const call = this.#client.scaleSksNodepool(clusterId, nodepoolId, { size }, signal)
-    return told('scale-sks-nodepool', call, signal)
+    return called('scale-sks-nodepool', call, signal)
   }
 
   evict({ poolId, nodepool }: PoolRef, ids: readonly string[], signal: AbortSignal): Promise<Operation> {
     const body = { instances: ids }
     if (nodepool === undefined) {
       const call = this.#client.evictInstancePoolMembers(poolId, body, signal)
-      return told('evict-instance-pool-members', call, signal)
+      return called('evict-instance-pool-members', call, signal)
     }
     const { clusterId, nodepoolId } = nodepool
     const call = this.#client.evictSksNodepoolMembers(clusterId, nodepoolId, body, signal)
-    return told('evict-sks-nodepool-members', call, signal)
+    return called('evict-sks-nodepool-members', call, signal)
   }
 
   /** Resolves once the operation has succeeded. */
   async finished(operation: Operation, timeoutMs: number, signal: AbortSignal): Promise<void> {
-    await told('get-operation', this.#client.waitForOperation(operation, { timeoutMs, signal }), signal)
+    await called('get-operation', this.#client.waitForOperation(operation, { timeoutMs, signal }), signal)
   }
 }
 
-async function told<T>(operation: IamOperation, call: Promise<T>, signal: AbortSignal): Promise<T> {
+async function called<T>(operation: IamOperation, call: Promise<T>, signal: AbortSignal): Promise<T> {
   try {
     return await call
   } catch (error) {

@@ -10,7 +10,7 @@ import { failureOf, type MachineRecord } from './machine-record.ts'
 import { writeMachineStatus } from './machine-status.ts'
 import type { NodeIndex } from './node-index.ts'
 import { markRevision, markSeen, syncNode } from './node-sync.ts'
-import { revisionOf } from './up-to-date.ts'
+import { templateHash } from '../deployments/template.ts'
 
 const excludeFromDrain = 'machine.cluster.x-k8s.io/exclude-node-draining'
 
@@ -140,4 +140,30 @@ function markDrained({ api, runtime, kinds }: HubParts, { metadata }: FullMachin
   const status = { deletion: { waitForNodeVolumeDetachStartTime } }
   api.patch(kinds.machine, metadata.namespace, metadata.name, { status }, 'status')
   return clock.monotonic()
+}
+
+/** What the last pass found about a Machine. */
+interface Revision {
+  /** Whether it matches the MachineDeployment's template. */
+  readonly isCurrent: boolean
+  /** Also requires the kubelet version of the template; never true if the template has none. */
+  readonly isUpToDate: boolean
+}
+
+function revisionOf(
+  { api, kinds, names }: HubParts,
+  { metadata }: FullMachine,
+  node: Node | undefined,
+): Revision {
+  const name = ownValue(metadata.labels, names.deploymentName)
+  const deployment = name === undefined ? undefined : api.get(kinds.deployment, metadata.namespace, name)
+  // A Machine without a MachineDeployment counts as up to date.
+  if (deployment === undefined) return { isCurrent: true, isUpToDate: true }
+  const isCurrent = ownValue(metadata.labels, 'machine-template-hash') === templateHash(deployment)
+  const version = deployment.spec?.template?.spec?.version
+  const found = node?.status?.nodeInfo?.['kubeletVersion']
+  return {
+    isCurrent,
+    isUpToDate: isCurrent && (node === undefined || (version !== undefined && version === found)),
+  }
 }

@@ -5,7 +5,6 @@ import type { ScaleDownOptions } from '../../options/options.ts'
 import { isScaleDownDisabled } from '../planning/eligibility.ts'
 import type { UnneededNode } from '../planning/planner.ts'
 import type { UnremovableNode, UnremovableReason } from '../reasons.ts'
-import { crop } from './crop.ts'
 import { ResourceFloor } from './resource-floor.ts'
 
 export interface ChoiceInput {
@@ -108,4 +107,22 @@ function limitReason(
   if (resource !== undefined) return { kind: 'MinimalResourceLimitExceeded', resource }
   removable.set(groupId, room - 1)
   return undefined
+}
+
+interface CropInput<T> {
+  readonly empty: readonly T[]
+  readonly drain: readonly T[]
+  readonly inProgress: number
+  /** How many of these are being drained. */
+  readonly draining: number
+  readonly maxParallelism: number
+  readonly maxDrainParallelism: number
+}
+
+/** Empty nodes come first; nodes with pods share the rest of the limit. */
+export function crop<T>(input: CropInput<T>): { readonly empty: readonly T[]; readonly drain: readonly T[] } {
+  const room = Math.max(0, input.maxParallelism - input.inProgress)
+  const empty = input.empty.slice(0, room)
+  const drainRoom = Math.min(room - empty.length, input.maxDrainParallelism - input.draining)
+  return { empty, drain: input.drain.slice(0, Math.max(0, drainRoom)) }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { assert as check, nat, property } from 'fast-check'
-import { crop } from './crop.ts'
+import { crop } from './choose.ts'
 
 test('as many go as when they are taken one by one, empty ones first, as long as a limit allows', () => {
   check(

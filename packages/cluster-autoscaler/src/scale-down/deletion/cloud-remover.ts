@@ -10,9 +10,9 @@ import { nameOf } from '../../pods/pod-traits.ts'
 import { isScaleDownDisabled } from '../planning/eligibility.ts'
 import type { ClusterReader } from './cluster-reader.ts'
 import type { DeletionFailure } from './deletion-job.ts'
-import { type LookDependencies, lookAtNode } from './node-look.ts'
+import { type NodeCheckDependencies, checkNodeNow } from './node-look.ts'
 
-export interface RemoverDependencies extends LookDependencies {
+export interface RemoverDependencies extends NodeCheckDependencies {
   readonly nodeGroups: Pick<NodeGroups, 'deleteInstances' | 'groupOf' | 'instances'>
   readonly reader: ClusterReader
   readonly clock: Clock
@@ -162,7 +162,7 @@ export class CloudRemover {
     const group = await this.#deps.nodeGroups.groupOf(newest, signal)
     if (group.kind !== 'group' || group.groupId !== groupId)
       return refused(`node ${name} is not known to be in node group ${groupId}`)
-    const look = await lookAtNode(name, this.#deps, signal)
+    const look = await checkNodeNow(name, this.#deps, signal)
     if (look.kind === 'stays') return refused(look.why)
     const [moved] = look.toMove
     return moved === undefined

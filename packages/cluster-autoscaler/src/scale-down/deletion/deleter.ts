@@ -1,6 +1,6 @@
 /** Starts deletions, runs them in the background, and reports their results (cluster-autoscaler.md 6.6). */
 import { type Clock, messageOf } from '@tenon/runtime'
-import type { Outlets } from '../../model.ts'
+import type { Reporting } from '../../model.ts'
 import { nameOf } from '../../pods/pod-traits.ts'
 import { gpuLabels } from '../../gpu.ts'
 import type { Drain } from '../drain/node-drain.ts'
@@ -9,7 +9,7 @@ import { renderUtilization } from '../nodes/utilization.ts'
 import type { DeletionFailure, DeletionJob, DeletionResult } from './deletion-job.ts'
 import type { DeletionTracker } from './deletion-tracker.ts'
 import type { NodeDeletion } from './node-deletion.ts'
-import { type LookDependencies, lookAtNode } from './node-look.ts'
+import { type NodeCheckDependencies, checkNodeNow } from './node-look.ts'
 import type { NodeMarker } from './node-marker.ts'
 import { inParallel } from './parallel.ts'
 
@@ -20,8 +20,8 @@ export interface DeleterDependencies {
   readonly deletion: NodeDeletion
   readonly remover: CloudRemover
   readonly tracker: DeletionTracker
-  readonly outlets: Outlets
-  readonly look: LookDependencies
+  readonly reporting: Reporting
+  readonly look: NodeCheckDependencies
   readonly clock: Clock
   /** Called once for each node of {@link Deleter.start}, unless its signal aborts first. */
   readonly ended: (result: DeletionResult) => void
@@ -81,7 +81,7 @@ export class Deleter {
     const { look, ended } = this.#deps
     const going: DeletionJob[] = []
     await inParallel(jobs, parallelLooks, async (job) => {
-      const found = await lookAtNode(job.node.metadata.name, look, signal)
+      const found = await checkNodeNow(job.node.metadata.name, look, signal)
       const why = found.kind === 'stays' ? found.why : newcomerOf(found, job)
       if (why === undefined) {
         going.push(job)
@@ -95,8 +95,8 @@ export class Deleter {
   }
 
   async #run(job: DeletionJob, taintValue: string, signal: AbortSignal): Promise<void> {
-    const { deletion, remover, marker, outlets } = this.#deps
-    const { logger } = outlets
+    const { deletion, remover, marker, reporting } = this.#deps
+    const { logger } = reporting
     const { name } = job.node.metadata
     try {
       const failure = await deletion.run(job, taintValue, signal).catch((error: unknown): DeletionFailure => {
@@ -121,14 +121,14 @@ export class Deleter {
   }
 
   #tellStaying({ node, groupId, kind }: DeletionJob, { stage, message }: DeletionFailure): void {
-    const { events, logger } = this.#deps.outlets
+    const { events, logger } = this.#deps.reporting
     const verb = kind === 'drain' ? 'drain and delete node' : 'delete empty node'
     events.object(node, 'Warning', 'ScaleDownFailed', `failed to ${verb}: ${message}`)
     logger.warn('a node stays', { node: node.metadata.name, nodeGroup: groupId, stage, reason: message })
   }
 
   #succeed(job: DeletionJob): void {
-    const { events, metrics } = this.#deps.outlets
+    const { events, metrics } = this.#deps.reporting
     const { name } = job.node.metadata
     const labels = gpuLabels(job.node)
     events.object(job.node, 'Normal', 'ScaleDown', 'nodes removed by cluster autoscaler')
@@ -142,7 +142,7 @@ export class Deleter {
   }
 
   #announce(job: DeletionJob): void {
-    const { events, logger } = this.#deps.outlets
+    const { events, logger } = this.#deps.reporting
     const { name } = job.node.metadata
     const utilization = renderUtilization(job.utilization)
     if (job.kind === 'empty')
@@ -175,8 +175,8 @@ export class Deleter {
   }
 
   #countPending(): void {
-    const { outlets, tracker } = this.#deps
-    outlets.metrics.set('pending_node_deletions', tracker.count)
+    const { reporting, tracker } = this.#deps
+    reporting.metrics.set('pending_node_deletions', tracker.count)
   }
 }
 

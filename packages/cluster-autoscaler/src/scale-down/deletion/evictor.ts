@@ -1,6 +1,6 @@
 /** Evicts the pods of a node and waits until they are gone (cluster-autoscaler.md 6.6). */
 import { type Clock, messageOf } from '@tenon/runtime'
-import type { ClusterWriter, Outlets } from '../../model.ts'
+import type { ClusterWriter, Reporting } from '../../model.ts'
 import { nameOf } from '../../pods/pod-traits.ts'
 import type { ClusterReader } from './cluster-reader.ts'
 import type { Eviction, EvictionGroup, EvictionPlan } from './eviction-plan.ts'
@@ -11,7 +11,7 @@ const pollMs = 5_000
 export interface EvictorDependencies {
   readonly writer: Pick<ClusterWriter, 'evict'>
   readonly reader: Pick<ClusterReader, 'podsOf'>
-  readonly outlets: Outlets
+  readonly reporting: Reporting
   readonly clock: Clock
   /** `--max-pod-eviction-time`. */
   readonly maxPodEvictionMs: number
@@ -40,7 +40,7 @@ export class Evictor {
   }
 
   async #evictAll({ evictions }: EvictionGroup, signal: AbortSignal): Promise<string | undefined> {
-    const { events, metrics } = this.#deps.outlets
+    const { events, metrics } = this.#deps.reporting
     const failures = await Promise.all(
       evictions.map(async (eviction) => {
         const { pod } = eviction
@@ -61,16 +61,16 @@ export class Evictor {
    * @returns the last failure.
    */
   async #call({ pod, graceSeconds }: Eviction, signal: AbortSignal): Promise<string | undefined> {
-    const { writer, clock, outlets, maxPodEvictionMs } = this.#deps
+    const { writer, clock, reporting, maxPodEvictionMs } = this.#deps
     const endMs = clock.monotonic() + maxPodEvictionMs
-    outlets.events.object(pod, 'Normal', 'ScaleDown', 'deleting pod for node scale down')
+    reporting.events.object(pod, 'Normal', 'ScaleDown', 'deleting pod for node scale down')
     for (;;) {
       try {
         await writer.evict(pod, graceSeconds, signal)
         return undefined
       } catch (error) {
         if (signal.aborted) throw error
-        outlets.logger.debug('a pod could not be evicted', { pod: nameOf(pod), error })
+        reporting.logger.debug('a pod could not be evicted', { pod: nameOf(pod), error })
         if (clock.monotonic() + retryMs > endMs) return messageOf(error)
       }
       await clock.sleep(retryMs, signal)
@@ -101,7 +101,7 @@ export class Evictor {
       return new Set((await this.#deps.reader.podsOf(nodeName, signal)).map(nameOf))
     } catch (error) {
       if (signal.aborted) throw error
-      this.#deps.outlets.logger.debug('the pods of a node that is drained could not be read', {
+      this.#deps.reporting.logger.debug('the pods of a node that is drained could not be read', {
         node: nodeName,
         error,
       })

@@ -10,7 +10,7 @@ import type { ClusterReader } from './cluster-reader.ts'
 import type { DeletionFailure, DeletionJob } from './deletion-job.ts'
 import { evictionPlan } from './eviction-plan.ts'
 import type { Evictor } from './evictor.ts'
-import { lookAtNode } from './node-look.ts'
+import { checkNodeNow } from './node-look.ts'
 import type { TaintLatency } from './taint-latency.ts'
 
 const pollMs = 5_000
@@ -53,7 +53,7 @@ export class NodeDeletion {
   async #drain({ node, kind }: DeletionJob, signal: AbortSignal): Promise<DeletionFailure | undefined> {
     const { steps, options } = this.#deps
     const { name } = node.metadata
-    const look = await lookAtNode(name, this.#deps, signal)
+    const look = await checkNodeNow(name, this.#deps, signal)
     if (look.kind === 'stays') return { stage: 'recheck', message: look.why }
     const [moved] = look.toMove
     if (kind === 'empty' && moved !== undefined)

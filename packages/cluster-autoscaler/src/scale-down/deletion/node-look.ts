@@ -7,21 +7,21 @@ import { type Drain, drainOf } from '../drain/node-drain.ts'
 import { renderReason } from '../reasons.ts'
 import type { ClusterReader } from './cluster-reader.ts'
 
-export interface LookDependencies {
+export interface NodeCheckDependencies {
   readonly options: Pick<AutoscalerOptions, 'loop' | 'scaleDown'>
   readonly reader: Pick<ClusterReader, 'podsOf' | 'disruptionBudgets' | 'controllerOf'>
   readonly clock: Pick<Clock, 'now'>
 }
 
 /** The drain that the node needs now, or why it stays. */
-export type Look = Drain | { readonly kind: 'stays'; readonly why: string }
+export type NodeCheck = Drain | { readonly kind: 'stays'; readonly why: string }
 
 /** Reads pods and budgets, and applies the drain rules. Only rejects when the signal aborts. */
-export async function lookAtNode(
+export async function checkNodeNow(
   nodeName: string,
-  { options, reader, clock }: LookDependencies,
+  { options, reader, clock }: NodeCheckDependencies,
   signal: AbortSignal,
-): Promise<Look> {
+): Promise<NodeCheck> {
   try {
     const [pods, budgets] = await Promise.all([
       reader.podsOf(nodeName, signal),
@@ -47,6 +47,6 @@ export async function lookAtNode(
   }
 }
 
-function stays(why: string): Look {
+function stays(why: string): NodeCheck {
   return { kind: 'stays', why }
 }

@@ -13,7 +13,6 @@ import type { UnremovableNode } from '../reasons.ts'
 import { candidatesOf } from './candidates.ts'
 import { eligibilityOf } from './eligibility.ts'
 import { removableLimit } from './limits.ts'
-import { SkippedNodes } from './skipped-nodes.ts'
 import { PlacementHints } from './placement-hints.ts'
 import { removalOf } from './removal.ts'
 import { UnneededTimers } from './unneeded-timers.ts'
@@ -226,4 +225,19 @@ function drainContext(view: PlannerInput['view'], options: ScaleDownOptions): Dr
 
 function refusedNode(node: Node, reason: UnremovableNode['reason']): UnremovableNode {
   return { nodeName: node.metadata.name, reason }
+}
+
+/** Since when candidates have been skipped in every loop for lack of time (cluster-autoscaler.md 7.3). */
+class SkippedNodes {
+  #sinceMs: ReadonlyMap<string, number> = new Map()
+
+  /** @param names of the nodes that this loop skipped. */
+  update(names: readonly string[], nowMs: number): void {
+    this.#sinceMs = new Map(names.map((name) => [name, this.#sinceMs.get(name) ?? nowMs]))
+  }
+
+  /** The longest time of all; 0 if none was skipped. */
+  longestMs(nowMs: number): number {
+    return [...this.#sinceMs.values()].reduce((longest, sinceMs) => Math.max(longest, nowMs - sinceMs), 0)
+  }
 }

@@ -2,7 +2,6 @@ import { apiVersionOf } from '@tenon/api'
 import { perObject } from '@tenon/runtime'
 import type { ResourceDefinition, StoredObject } from '../../contract.ts'
 import { autoscalerFromStored, autoscalerToStored } from './autoscaler-versions.ts'
-import { eventFromStored, eventToStored } from './event-versions.ts'
 
 /** A served resource version, and its conversion from and to storage. */
 export interface Served {
@@ -111,4 +110,32 @@ function renaming(shown: string, stored: string): Pick<Served, 'view' | 'toStore
     view: (object) => (object.apiVersion === shown ? object : renamed(object)),
     toStored: (object) => (object.apiVersion === stored ? object : { ...object, apiVersion: stored }),
   }
+}
+
+/** Fields whose names differ between `v1` and `events.k8s.io/v1`: [stored, shown]. */
+const renamedFields: readonly (readonly [string, string])[] = [
+  ['involvedObject', 'regarding'],
+  ['message', 'note'],
+  ['reportingComponent', 'reportingController'],
+  ['source', 'deprecatedSource'],
+  ['firstTimestamp', 'deprecatedFirstTimestamp'],
+  ['lastTimestamp', 'deprecatedLastTimestamp'],
+  ['count', 'deprecatedCount'],
+]
+
+/** Converts a stored (`v1`) event to `events.k8s.io/v1`. */
+function eventFromStored(event: StoredObject): StoredObject {
+  return { ...rename(event, new Map(renamedFields)), apiVersion: 'events.k8s.io/v1' }
+}
+
+/** Converts an `events.k8s.io/v1` event to its stored form. */
+function eventToStored(event: StoredObject): StoredObject {
+  const back = new Map(renamedFields.map(([stored, shown]) => [shown, stored] as const))
+  return { ...rename(event, back), apiVersion: 'v1' }
+}
+
+function rename(object: StoredObject, names: ReadonlyMap<string, string>): StoredObject {
+  return Object.fromEntries(
+    Object.entries(object).map(([field, value]) => [names.get(field) ?? field, value]),
+  ) as StoredObject
 }

@@ -1,4 +1,4 @@
-import type { StoredObject } from '../../contract.ts'
+import type { FieldError, StoredObject } from '../../contract.ts'
 import { mutated, validated } from '../admission/index.ts'
 import { admitUpdate } from '../admission/plug-ins.ts'
 import { policyOf } from '../admission/policy-status.ts'
@@ -6,7 +6,6 @@ import type { ObjectKey, ServerContext, WriteOptions } from '../context.ts'
 import { createObject } from './create.ts'
 import { checkCustomResourceDefinition, crdOf } from '../kinds/custom-resources.ts'
 import { removeWhenFinished } from './delete.ts'
-import { beyondResize } from './resize.ts'
 import { checkLimitRanges } from '../limits/limit-ranges.ts'
 import {
   sameContent,
@@ -31,6 +30,8 @@ import {
   withField,
   withMetadata,
 } from './writing.ts'
+import { ownValue } from '@tenon/api'
+import { sameJson } from '../equality.ts'
 
 /** Subresources that are written as part of the object. */
 export type WriteSubresource = 'status' | 'finalize' | 'resize'
@@ -207,4 +208,34 @@ function statusMetadata(served: Served, old: StoredObject, next: StoredObject): 
 function withFinalizers(object: StoredObject, source: StoredObject): StoredObject {
   const { finalizers } = (source['spec'] ?? {}) as { finalizers?: unknown }
   return { ...object, spec: finalizers === undefined ? {} : { finalizers } }
+}
+
+interface SizedContainer {
+  readonly name?: string
+  readonly resources?: unknown
+}
+
+/** The stored pod with the new resources of its containers. */
+function resized(old: StoredObject, next: StoredObject): StoredObject {
+  const containersOf = (object: StoredObject, list: string) =>
+    (ownValue(object['spec'] as Readonly<Record<string, unknown>> | undefined, list) ??
+      []) as readonly SizedContainer[]
+  const lists = ['containers', 'initContainers'].filter((list) => containersOf(old, list).length > 0)
+  const sized = lists.map((list) => {
+    const given = new Map(containersOf(next, list).map((container) => [container.name, container]))
+    const containers = containersOf(old, list).map((container) => {
+      const { resources } = given.get(container.name) ?? container
+      return resources === undefined ? container : { ...container, resources }
+    })
+    return [list, containers]
+  })
+  return { ...old, spec: { ...(old['spec'] as object), ...Object.fromEntries(sized) } }
+}
+
+/** Errors for changes besides container resources. */
+function beyondResize(old: StoredObject, next: StoredObject): readonly FieldError[] {
+  if (sameJson(next['spec'], resized(old, next)['spec'])) return []
+  return [
+    { field: 'spec', kind: 'forbidden', detail: 'only cpu and memory resources of containers are mutable' },
+  ]
 }

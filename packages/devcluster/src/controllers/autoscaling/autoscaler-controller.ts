@@ -18,7 +18,7 @@ const component = 'horizontal-pod-autoscaler'
 const syncPeriodMs = 15_000
 const podsPerStep = 1_000
 
-/** Scales workloads by the resource usage of their pods, which `pod-usage.ts` simulates. */
+/** Scales workloads by the resource usage of their pods, which `metric-replicas.ts` simulates. */
 export function autoscalers(context: ControllerContext): void {
   const { store } = context
   const cache = store.cache(workloads.autoscaler)

@@ -7,7 +7,7 @@ import { revisionHashLabel } from '../objects/revision-history.ts'
 import { nodeOf } from './daemon-pod.ts'
 
 /** The state of a DaemonSet's pods on one node, without terminating ones. */
-interface Fare {
+interface NodePodState {
   /** A ready pod if there is one, else the oldest. */
   readonly first: Pod | undefined
   readonly isReady: boolean
@@ -15,14 +15,14 @@ interface Fare {
   readonly hashes: readonly (string | undefined)[]
 }
 
-const nobody: Fare = { first: undefined, isReady: false, hashes: [] }
+const nobody: NodePodState = { first: undefined, isReady: false, hashes: [] }
 
 /** Pods of a DaemonSet on one node, usually one. */
 class NodePods {
   readonly pods: readonly Pod[]
   /** Whether there is exactly one, which is neither finished nor terminating. */
   readonly isOneAtWork: boolean
-  #fare: Fare | undefined
+  #fare: NodePodState | undefined
 
   constructor(pods: readonly Pod[]) {
     this.pods = pods
@@ -30,13 +30,13 @@ class NodePods {
     this.isOneAtWork = pods.length === 1 && only !== undefined && isActive(only)
   }
 
-  get fare(): Fare {
+  get fare(): NodePodState {
     this.#fare ??= fareOf(this.pods)
     return this.#fare
   }
 }
 
-function fareOf(pods: readonly Pod[]): Fare {
+function fareOf(pods: readonly Pod[]): NodePodState {
   const left = pods.some(isTerminating) ? pods.filter((pod) => !isTerminating(pod)) : pods
   const first = left.length > 1 ? left.toSorted(readyFirst)[0] : left[0]
   if (first === undefined) return nobody

@@ -64,19 +64,19 @@ export class RuleReports {
     const { metadata, spec } = rule
     const { effect } = spec.taint
     const evicted = this.#deps.evicted(rule)
-    const told = effect === 'NoExecute' ? this.#progress(rule, evicted) : this.#withoutEviction(rule)
+    const report = effect === 'NoExecute' ? this.#progress(rule, evicted) : this.#withoutEviction(rule)
     const gone = evicted === 0 ? [] : [`${counted(evicted, 'pod')} evicted since starting the controller.`]
     return {
       type,
-      status: told.isPending === true ? 'True' : 'False',
-      reason: told.reason,
-      message: [...(told.message === '' ? [] : [told.message]), ...gone].join(' '),
+      status: report.isPending === true ? 'True' : 'False',
+      reason: report.reason,
+      message: [...(report.message === '' ? [] : [report.message]), ...gone].join(' '),
       lastTransitionTime: rfc3339(this.#deps.clock.now()),
       ...(metadata.generation !== undefined && { observedGeneration: metadata.generation }),
     }
   }
 
-  #progress(rule: DeviceTaintRule, evicted: number): Told {
+  #progress(rule: DeviceTaintRule, evicted: number): Report {
     const pending = this.#deps.pending(rule)
     if (pending.length === 0) return { reason: evicted > 0 ? 'Completed' : 'NotStarted', message: '' }
     const need = pending.length === 1 ? 'needs' : 'need'
@@ -85,7 +85,7 @@ export class RuleReports {
   }
 
   /** Rules without effect report once what they would evict. */
-  #withoutEviction(rule: DeviceTaintRule): Told {
+  #withoutEviction(rule: DeviceTaintRule): Report {
     if (rule.spec.taint.effect !== 'None')
       return { reason: 'OtherEffect', message: 'Eviction only happens for the NoExecute effect.' }
     const pending = this.#deps.pending(rule)
@@ -102,7 +102,7 @@ export class RuleReports {
   }
 }
 
-interface Told {
+interface Report {
   readonly isPending?: true
   readonly reason: string
   readonly message: string

@@ -7,7 +7,7 @@ interface EventObject extends KubeObject {
 }
 
 /** The content of an Event. */
-interface Told {
+interface EventContent {
   readonly component: string
   readonly type: 'Normal' | 'Warning'
   readonly reason: string
@@ -108,7 +108,7 @@ export class EventRecorder {
     return message
   }
 
-  #write(id: string, about: KubeObject, { component, type, reason, message }: Told): void {
+  #write(id: string, about: KubeObject, { component, type, reason, message }: EventContent): void {
     const now = rfc3339(this.#clock.now())
     const known = this.#recorded.get(id)
     if (known !== undefined && this.#api.get(kinds.event, known.namespace, known.name) !== undefined) {

@@ -19,7 +19,7 @@ export interface MemberRefusal {
 }
 
 /** What the scheduler does for groups. */
-interface SchedulerHands {
+interface SchedulerActions {
   /** Holds back events until the release. */
   hold(): void
   release(): void
@@ -37,7 +37,7 @@ interface Dependencies {
   readonly queue: SchedulingQueue
   readonly trials: GroupTrials
   readonly writer: GroupWriter
-  readonly hands: SchedulerHands
+  readonly actions: SchedulerActions
 }
 
 /** kube-scheduler retries a group without pause, after any change. Here it is retried at most this often. */
@@ -71,7 +71,7 @@ export class GroupScheduling {
   readonly #book = new GroupBook()
   readonly #retries = new Map<string, Retry>()
   /** By UID: the last message of a pod. */
-  readonly #told = new Map<string, string>()
+  readonly #lastMessages = new Map<string, string>()
   #cancel: (() => void) | undefined
 
   constructor(deps: Dependencies) {
@@ -100,7 +100,7 @@ export class GroupScheduling {
   /** @param pod an unfinished pod of this scheduler; otherwise undefined. */
   see(uid: string, pod: Pod | undefined): void {
     const group = this.#book.setPod(uid, pod)
-    if (pod === undefined) this.#told.delete(uid)
+    if (pod === undefined) this.#lastMessages.delete(uid)
     else if ((pod.spec.nodeName ?? '') !== '' || pod.metadata.deletionTimestamp !== undefined)
       this.#book.of(pod)?.held.delete(uid)
     if (group !== undefined) this.#changed(group)
@@ -166,11 +166,11 @@ export class GroupScheduling {
   }
 
   *#tryAnywhere(group: KnownGroup, object: PodGroup, members: readonly QueuedPod[]): Steps {
-    const { hands, trials } = this.#deps
+    const { actions, trials } = this.#deps
     const refusals = new Map<string, Omit<MemberRefusal, 'reason'>>()
     const trial = yield* this.#held(
       trials.run(members, undefined, (refused) => {
-        refusals.set(refused.queued.facts.uid, hands.refuse(refused))
+        refusals.set(refused.queued.facts.uid, actions.refuse(refused))
       }),
     )
     yield* this.#conclude(group, object, trial, {
@@ -183,12 +183,12 @@ export class GroupScheduling {
    * Holds back events during `work`, so that it sees one state. They are delivered afterwards, also after a failure.
    */
   *#held<T>(work: Generator<undefined, T, undefined>): Generator<undefined, T, undefined> {
-    const { hands } = this.#deps
-    hands.hold()
+    const { actions } = this.#deps
+    actions.hold()
     try {
       return yield* work
     } finally {
-      hands.release()
+      actions.release()
     }
   }
 
@@ -256,14 +256,14 @@ export class GroupScheduling {
       readonly refusalOf: (refused: Trial['refused'][number]) => Omit<MemberRefusal, 'reason'>
     },
   ): Steps {
-    const { hands, index, writer } = this.#deps
+    const { actions, index, writer } = this.#deps
     const { placed, refused } = trial
     const wasEnough = boundMembers(group, index).length >= (minCountOf(group) ?? 0)
     const isEnough = this.#isEnough(group, trial)
     for (const { queued, entry } of placed) {
       yield
       if (!isStillTried(queued)) continue
-      if (isEnough) hands.bind(queued, entry.name)
+      if (isEnough) actions.bind(queued, entry.name)
       else this.#refuse(queued, { reason: 'Unschedulable', message: waitingForOthers })
     }
     for (const each of refused) {
@@ -294,10 +294,10 @@ export class GroupScheduling {
   #refuse(queued: QueuedPod, refusal: MemberRefusal): void {
     const { facts } = queued
     const said = `${refusal.reason} ${refusal.message}`
-    const isRepeated = this.#told.get(facts.uid) === said
-    this.#told.set(facts.uid, said)
+    const isRepeated = this.#lastMessages.get(facts.uid) === said
+    this.#lastMessages.set(facts.uid, said)
     this.#deps.queue.leaveToGroup(queued)
-    this.#deps.hands.fail(facts, { ...refusal, isRepeated })
+    this.#deps.actions.fail(facts, { ...refusal, isRepeated })
   }
 
   #retryLater(group: KnownGroup, isGated: boolean): void {
@@ -355,7 +355,7 @@ export class GroupScheduling {
     const delayMs = Math.max(0, Math.min(...due) - this.#deps.clock.now())
     this.#cancel = this.#deps.clock.after(delayMs, () => {
       this.#cancel = undefined
-      this.#deps.hands.wakeUp()
+      this.#deps.actions.wakeUp()
     })
   }
 }

@@ -127,10 +127,10 @@ function runRule(
   } catch (error) {
     const reason = failureOf(error)
     const text = `${reason.charAt(0).toLowerCase()}${reason.slice(1)}`
-    const told = rule.source.message ?? rule.source.rule
+    const shown = rule.source.message ?? rule.source.rule
     const words = text.startsWith('no such overload')
       ? `'${text}': call arguments did not match a supported operator, function or macro signature for rule: ${rule.source.rule}`
-      : `${text} evaluating rule: ${told}`
+      : `${text} evaluating rule: ${shown}`
     errors.push({ ...ruleError(rule, site, words), value: shownType(site.node) })
   }
 }

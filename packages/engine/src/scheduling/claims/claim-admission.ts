@@ -3,7 +3,7 @@ import { comparePrices, lowestPrice, type PricePerHour } from '@tenon/api'
 import type { SchedulingPolicy } from '../../input/input.ts'
 import type { CompiledProblem } from '../compiled-problem.ts'
 import { portsClash } from '../../input/host-ports.ts'
-import type { PodShape, Wish } from '../pods/pod-shape.ts'
+import type { PodShape, NodeDemand } from '../pods/pod-shape.ts'
 import { type ClaimClass, type ClaimClasses, holdsAlone, holdsMore, rowsHolding } from './claim-class.ts'
 import type { Answer, OpenClaim } from './open-claims.ts'
 import type { Template, TypeRow } from './pool-template.ts'
@@ -171,7 +171,7 @@ export class ClaimAdmission {
     const { amounts } = shape
     return shape
       .required()
-      .some((wish) => this.#findTargets(shape, wish, of).some((target) => holdsAlone(target, amounts)))
+      .some((demand) => this.#findTargets(shape, demand, of).some((target) => holdsAlone(target, amounts)))
   }
 
   /** How many other NodePools could place the shape in these domains; 0 if this one has no limits. */
@@ -285,8 +285,8 @@ export class ClaimAdmission {
     return this.#reservations.judge(held, offerings)
   }
 
-  #findTargets(shape: PodShape, wish: Wish, from: ClaimClass): readonly ClaimClass[] {
-    const wanted = this.#classes.narrowed(from, wish)
+  #findTargets(shape: PodShape, demand: NodeDemand, from: ClaimClass): readonly ClaimClass[] {
+    const wanted = this.#classes.narrowed(from, demand)
     if (wanted === undefined) return []
     const targets: ClaimClass[] = []
     for (const volumes of shape.volumes) {

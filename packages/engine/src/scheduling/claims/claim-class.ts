@@ -9,7 +9,7 @@ import { anything, type RequirementStates, type StateId } from '../../requiremen
 import type { SchedulingPolicy } from '../../input/input.ts'
 import type { HostPort } from '../../input/host-ports.ts'
 import { type CompiledOffering, meets, type Sale, unmetMinValues } from '../types/instance-rows.ts'
-import type { Wish } from '../pods/pod-shape.ts'
+import type { NodeDemand } from '../pods/pod-shape.ts'
 import { portsFree, type Template, type TypeRow } from './pool-template.ts'
 import { type Amounts, amountsFit, frontierOf, sumFits } from '../pods/resource-space.ts'
 import { allowsNewHost } from '../topology/node-filter.ts'
@@ -35,7 +35,7 @@ export interface ClaimClass {
 }
 
 /** The offerings that a set of requirements allows. */
-interface Openings {
+interface AllowedOfferings {
   /** Indexes of the offerings, cheapest first. */
   readonly indexes: readonly number[]
   readonly capacityTypes: readonly string[]
@@ -49,7 +49,7 @@ export class ClaimClasses {
   readonly #allowed = new Map<string, number>()
   readonly #allowedIds = new WeakMap<readonly TypeRow[], number>()
   readonly #narrowed = new Map<number, ClaimClass | undefined>()
-  readonly #sold = new Map<StateId, Map<Sale, Openings>>()
+  readonly #sold = new Map<StateId, Map<Sale, AllowedOfferings>>()
   readonly #unpriced = new Map<number, ClaimClass | undefined>()
   /** By class, then by label: the value that every node of the class has. */
   readonly #onlyValues: Map<string, string | undefined>[] = []
@@ -65,15 +65,15 @@ export class ClaimClasses {
   }
 
   /** The class with a pod that has these requirements; undefined when they conflict. */
-  narrowed(from: ClaimClass, wish: Wish): ClaimClass | undefined {
-    if (wish.host !== undefined && !allowsNewHost(wish.host)) return undefined
-    if (wish.state === anything) return from
-    const key = from.index * 0x400_0000 + wish.state
+  narrowed(from: ClaimClass, demand: NodeDemand): ClaimClass | undefined {
+    if (demand.host !== undefined && !allowsNewHost(demand.host)) return undefined
+    if (demand.state === anything) return from
+    const key = from.index * 0x400_0000 + demand.state
     if (this.#narrowed.has(key)) return this.#narrowed.get(key)
-    const wanted = this.#states.get(wish.state)
+    const wanted = this.#states.get(demand.state)
     let result: ClaimClass | undefined
     if (compatible(this.#states.get(from.state), wanted, this.#policy.wellKnownLabels)) {
-      result = this.#class(from.template, this.#states.merge(from.state, wish.state), from.allowed, from)
+      result = this.#class(from.template, this.#states.merge(from.state, demand.state), from.allowed, from)
     }
     this.#narrowed.set(key, result)
     return result
@@ -201,7 +201,7 @@ export class ClaimClasses {
     return { pricePerHour: group.offerings[first]?.pricePerHour, capacityTypes }
   }
 
-  #openings(state: StateId, sale: Sale): Openings {
+  #openings(state: StateId, sale: Sale): AllowedOfferings {
     let known = this.#sold.get(state)
     if (known === undefined) {
       known = new Map()

@@ -4,7 +4,7 @@ import type { SchedulingInput } from '../../input/input.ts'
 import type { DeferredClaim, NewClaim, SchedulingResult } from '../../input/result.ts'
 import { offeringsOf, scopeKey, scopesOf } from '../types/claim-offerings.ts'
 import { exceededLimit } from './limits.ts'
-import { withTwinsInTurn } from './twin-order.ts'
+import { inSchedulerOrder } from './scheduler-order.ts'
 
 /** Launches in progress, and the policy. */
 type LaunchInput = Pick<SchedulingInput, 'pools' | 'policy' | 'offeringsOnTrial'>
@@ -15,7 +15,7 @@ type Steps<T> = Generator<undefined, T, undefined>
 export function* launchableClaims(given: LaunchInput, planned: readonly NewClaim[]): Steps<Launchable> {
   const deferred: DeferredClaim[] = []
   const uncrowded = yield* withoutCrowds(given, planned, deferred)
-  const inTurn = given.policy.improvement === 'planned' ? yield* withTwinsInTurn(uncrowded) : uncrowded
+  const inTurn = given.policy.improvement === 'planned' ? yield* inSchedulerOrder(uncrowded) : uncrowded
   return withWholeGroups({ claims: withinLimits(given.pools, inTurn, deferred), deferred })
 }
 

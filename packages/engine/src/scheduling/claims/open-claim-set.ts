@@ -121,7 +121,7 @@ export class OpenClaimSet {
       hostPorts: [],
       minValuesRelaxed: admission.minValuesRelaxed,
       reservations: new Set(),
-      taker: undefined,
+      consumer: undefined,
       arrival: 0,
       slot: 0,
       cheapest: 0,

@@ -4,7 +4,7 @@
  */
 import type { PricePerHour } from '@tenon/api'
 import type { ClaimClass } from './claim-class.ts'
-import type { Taker } from '../devices/ledger.ts'
+import type { Consumer } from '../devices/ledger.ts'
 import type { HostPort } from '../../input/host-ports.ts'
 import type { Amounts } from '../pods/resource-space.ts'
 import type { NodeView } from '../topology/node-domains.ts'
@@ -24,7 +24,7 @@ export interface OpenClaim extends NodeView {
   /** Reservations held, by id. */
   reservations: ReadonlySet<string>
   /** Identifies it in the ledger of devices; undefined until a pod has ResourceClaims. */
-  taker: Taker | undefined
+  consumer: Consumer | undefined
   /** The number of placements when it got its last pod. */
   arrival: number
   /** Its slot in the log of its class and number of pods. */
@@ -112,7 +112,7 @@ export class ClaimQueue {
 
   /**
    * The first claim that accepts pods of a shape.
-   * @param shape index of the shape, whose `never` answers are remembered.
+   * @param shape index of the shape, whose `never` answers are memoized.
    * @param before only a claim that is tried before this one is returned.
    */
   first(

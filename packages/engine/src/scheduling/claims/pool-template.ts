@@ -287,7 +287,7 @@ function loadOn(type: CompiledType, candidates: readonly PoolDaemon[], space: Re
 }
 
 /** For each of some claims, the rows that it may be launched as. */
-type Holdings = readonly (readonly TypeRow[])[]
+type RowsOfClaims = readonly (readonly TypeRow[])[]
 
 /** What limits still allow a pool to launch (scheduling.md 10). */
 export class PoolBudget {
@@ -348,12 +348,12 @@ export class PoolBudget {
   }
 
   /** Whether claims with the rows `renewed` are charged no more than those with `former`. */
-  isNoMore(renewed: Holdings, former: Holdings): boolean {
+  isNoMore(renewed: RowsOfClaims, former: RowsOfClaims): boolean {
     return this.#names.every((name) => this.#most(renewed, name) <= this.#most(former, name))
   }
 
   /** Charges claims with the rows `renewed` instead of `former`, if the limits allow it. */
-  exchange(renewed: Holdings, former: Holdings): boolean {
+  exchange(renewed: RowsOfClaims, former: RowsOfClaims): boolean {
     const changes = this.#names.map((name) => {
       const more = this.#most(renewed, name) - this.#most(former, name)
       return { name, more, rest: (ownValue(this.#remaining, name) as number) - more }
@@ -364,7 +364,7 @@ export class PoolBudget {
     return true
   }
 
-  #most(claims: Holdings, name: string): number {
+  #most(claims: RowsOfClaims, name: string): number {
     return claims.reduce(
       (sum, rows) => sum + Math.max(...rows.map(({ type }) => this.#costOf(type, name))),
       0,

@@ -5,7 +5,7 @@ import type { DevicePool } from './device.ts'
 import { PoolReader, type TypeDevices } from './pools.ts'
 import { type CompiledClaim, compileClaim, Suitabilities } from './requests.ts'
 import { SelectorAnswers } from './selectors.ts'
-import { type PlaceTerm, placeTerms } from './device.ts'
+import { type NodeAccessTerm, nodeAccessTerms } from './device.ts'
 
 export class CompiledDevices {
   readonly input: DevicesInput
@@ -88,8 +88,8 @@ export class CompiledDevices {
   /**
    * Node terms of an allocated claim, one of which a node must meet to use its devices; undefined if every node can.
    */
-  allocatedAt(name: string): readonly PlaceTerm[] | undefined {
+  allocatedAt(name: string): readonly NodeAccessTerm[] | undefined {
     const selector = this.input.claims.get(name)?.status?.allocation?.nodeSelector
-    return selector === undefined ? undefined : placeTerms(selector)
+    return selector === undefined ? undefined : nodeAccessTerms(selector)
   }
 }

@@ -10,8 +10,8 @@ import type { CompiledProblem } from '../compiled-problem.ts'
 import type { NodeFill } from '../nodes/node-fill.ts'
 import type { PodShape } from '../pods/pod-shape.ts'
 import { addTo } from '../pods/resource-space.ts'
-import type { DeviceOffer, DeviceRoom } from './device-room.ts'
-import type { Taker } from './ledger.ts'
+import type { DeviceOffer, DeviceAllocator } from './device-allocator.ts'
+import type { Consumer } from './ledger.ts'
 import type { TypeDevices } from './pools.ts'
 
 const nothingUndefined: ReadonlySet<string> = new Set()
@@ -23,7 +23,7 @@ export interface DeviceAdmission<A> {
 }
 
 export class DeviceAdmissions {
-  readonly #room: DeviceRoom
+  readonly #room: DeviceAllocator
   readonly #compiled: CompiledProblem
   readonly #labels = new WeakMap<NodeFill, Requirements>()
   #knownTypes: ReadonlyMap<string, InstanceType> | undefined
@@ -31,7 +31,7 @@ export class DeviceAdmissions {
   /** Devices of new nodes that were considered since {@link restart}. */
   #asked = new Set<TypeDevices>()
 
-  constructor(room: DeviceRoom, compiled: CompiledProblem) {
+  constructor(room: DeviceAllocator, compiled: CompiledProblem) {
     this.#room = room
     this.#compiled = compiled
   }
@@ -96,7 +96,7 @@ export class DeviceAdmissions {
     }
     const type = this.#types().get(input.labels[labels.instanceType] ?? '')
     const offer = this.#room.offer(this.#claimsOf(pod), {
-      taker: node,
+      consumer: node,
       nodeName: input.name,
       mayBeUndefined: nothingUndefined,
       requirements,
@@ -114,7 +114,7 @@ export class DeviceAdmissions {
    * @param admit decides everything but devices.
    */
   onClaim<A extends object>(
-    { taker, amounts }: { readonly taker: Taker; readonly amounts: Float64Array },
+    { consumer, amounts }: { readonly consumer: Consumer; readonly amounts: Float64Array },
     pod: number,
     shape: PodShape,
     targets: readonly ClaimClass[],
@@ -126,7 +126,7 @@ export class DeviceAdmissions {
       const rows = rowsHolding(target, all)
       if (rows.length === 0) continue
       const offer = this.#offerOn(
-        taker,
+        consumer,
         pod,
         target,
         rows.map(({ type }) => this.#noteAsked(this.#devicesOf(type.type))),
@@ -142,14 +142,14 @@ export class DeviceAdmissions {
   }
 
   #offerOn(
-    taker: Taker,
+    consumer: Consumer,
     pod: number,
     target: ClaimClass,
     types: Iterable<TypeDevices>,
   ): DeviceOffer | undefined {
     return this.#noted(
       this.#room.offer(this.#claimsOf(pod), {
-        taker,
+        consumer,
         nodeName: undefined,
         mayBeUndefined: this.#compiled.problem.policy.wellKnownLabels,
         requirements: this.#states.get(target.state),
@@ -166,12 +166,12 @@ export class DeviceAdmissions {
 
   /** Frees devices of types that the claim can no longer become. */
   retain(claim: OpenClaim): void {
-    if (claim.taker !== undefined) this.#room.retain(claim.taker, this.#typesOf(claim))
+    if (claim.consumer !== undefined) this.#room.retain(claim.consumer, this.#typesOf(claim))
   }
 
   /** Drivers that must publish devices on the claim's node. */
-  driversOf({ taker }: OpenClaim): readonly string[] {
-    return taker === undefined ? [] : this.#room.driversOf(taker)
+  driversOf({ consumer }: OpenClaim): readonly string[] {
+    return consumer === undefined ? [] : this.#room.driversOf(consumer)
   }
 
   #typesOf({ class: of, amounts }: OpenClaim): ReadonlySet<TypeDevices> {

@@ -15,13 +15,13 @@ import {
 import { parseRequirements, type Requirements } from '../../requirements/requirements.ts'
 
 /** The nodes that have access to a device. */
-export type DevicePlace =
+export type NodeAccess =
   | { readonly kind: 'everywhere' }
   | { readonly kind: 'node'; readonly name: string }
   /** Nodes that meet one of the terms. */
-  | { readonly kind: 'nodes'; readonly terms: readonly PlaceTerm[] }
+  | { readonly kind: 'nodes'; readonly terms: readonly NodeAccessTerm[] }
 
-export interface PlaceTerm {
+export interface NodeAccessTerm {
   readonly requirements: Requirements
   /** Node names that the term allows; undefined = any. */
   readonly names: ReadonlySet<string> | undefined
@@ -32,9 +32,9 @@ export interface CompiledDevice {
   readonly name: string
   readonly source: Device
   /** Equal for devices that no selector can tell apart. */
-  readonly likeness: number
+  readonly selectorClass: number
   /** Equal for devices that are interchangeable while both are free. */
-  readonly twin: number
+  readonly equivalenceClass: number
   /** Values as text by qualified attribute name; a list has several. */
   readonly attributes: ReadonlyMap<string, ReadonlySet<string>>
   readonly capacity: ReadonlyMap<string, CompiledCapacity>
@@ -42,7 +42,7 @@ export interface CompiledDevice {
   /** Counters of its pool that it consumes while in use, by set and counter. */
   readonly counters: DeviceAmounts
   readonly taints: readonly DeviceTaint[]
-  readonly place: DevicePlace
+  readonly place: NodeAccess
   /** Its binding group, by qualified name of an attribute whose value is not known yet. */
   readonly bindings: ReadonlyMap<string, number>
 }
@@ -135,17 +135,17 @@ export function countersOf(sets: readonly CounterSet[]): DeviceAmounts {
 }
 
 /** Which nodes a slice or device names or selects; undefined if none. */
-export function placeOf(at: {
+export function nodeAccessOf(at: {
   readonly nodeName?: string
   readonly nodeSelector?: NodeSelector
   readonly allNodes?: boolean
-}): DevicePlace | undefined {
+}): NodeAccess | undefined {
   if (at.nodeName !== undefined && at.nodeName !== '') return { kind: 'node', name: at.nodeName }
-  if (at.nodeSelector !== undefined) return { kind: 'nodes', terms: placeTerms(at.nodeSelector) }
+  if (at.nodeSelector !== undefined) return { kind: 'nodes', terms: nodeAccessTerms(at.nodeSelector) }
   return at.allNodes === true ? { kind: 'everywhere' } : undefined
 }
 
-export function placeTerms(selector: NodeSelector): readonly PlaceTerm[] {
+export function nodeAccessTerms(selector: NodeSelector): readonly NodeAccessTerm[] {
   return selector.nodeSelectorTerms.map(({ matchExpressions = [], matchFields }) => {
     const named = matchFields?.filter(({ key }) => key === 'metadata.name') ?? []
     const allowed = named.map(({ operator, values }) => (operator === 'In' ? (values ?? []) : []))

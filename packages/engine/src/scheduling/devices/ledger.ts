@@ -10,11 +10,11 @@ import type { CompiledDevice, DevicePool } from './device.ts'
 import type { TypeDevices } from './pools.ts'
 
 /** A node or an open claim that uses devices; compared by identity. */
-export type Taker = object
+export type Consumer = object
 
 /** A device that a consumer uses if it becomes one of certain types. */
-export interface Hold {
-  readonly taker: Taker
+export interface HeldDevice {
+  readonly consumer: Consumer
   readonly type: TypeDevices
   readonly device: CompiledDevice
   readonly consumed: DeviceAmounts
@@ -26,7 +26,7 @@ export interface Hold {
 
 /** The allocation of one claim by this decision. */
 export interface Grant {
-  readonly taker: Taker
+  readonly consumer: Consumer
   /** Node requirements for access to the devices, by type that the consumer may still become. */
   readonly requirements: ReadonlyMap<TypeDevices, Requirements>
   readonly usesTemplates: boolean
@@ -40,16 +40,16 @@ interface Share {
 }
 
 /** How much of a device is in use in the cluster. */
-export type Seed = 'free' | 'taken' | DeviceAmounts
+export type ClusterUse = 'free' | 'taken' | DeviceAmounts
 
 export class DeviceLedger {
   readonly #shares: ReadonlyMap<string, readonly Share[]>
   readonly #allocations: ReadonlyMap<string, DeviceAllocation>
   /** UIDs of pods whose devices become free, unless other pods use them too. */
   readonly #leaving: Set<string>
-  readonly #byDevice = new Map<CompiledDevice, Set<Hold>>()
-  readonly #byPool = new Map<DevicePool, Set<Hold>>()
-  readonly #byTaker = new Map<Taker, Set<Hold>>()
+  readonly #byDevice = new Map<CompiledDevice, Set<HeldDevice>>()
+  readonly #byPool = new Map<DevicePool, Set<HeldDevice>>()
+  readonly #byTaker = new Map<Consumer, Set<HeldDevice>>()
   readonly #grants = new Map<string, Grant>()
   #log: (() => void)[] | undefined
 
@@ -101,47 +101,47 @@ export class DeviceLedger {
   }
 
   /** How much of a published device is in use in the cluster. */
-  seedOf(device: CompiledDevice): Seed {
+  useInCluster(device: CompiledDevice): ClusterUse {
     if (device.pool.isTemplate) return 'free'
     const shares = this.#shares.get(deviceKey(device.pool.driver, device.pool.name, device.name))
     if (shares === undefined) return 'free'
-    let seed: 'free' | DeviceAmounts = 'free'
+    let inCluster: 'free' | DeviceAmounts = 'free'
     for (const { allocation, consumed } of shares) {
       if (this.#isFreed(allocation)) continue
       if (consumed === undefined) return 'taken'
-      const sum: Map<string, DeviceAmount> = new Map(typeof seed === 'object' ? seed : [])
+      const sum: Map<string, DeviceAmount> = new Map(typeof inCluster === 'object' ? inCluster : [])
       addAmounts(sum, consumed)
-      seed = sum
+      inCluster = sum
     }
-    return seed
+    return inCluster
   }
 
   grantOf(claim: string): Grant | undefined {
     return this.#grants.get(claim)
   }
 
-  holdsOn(device: CompiledDevice): Iterable<Hold> {
+  holdsOn(device: CompiledDevice): Iterable<HeldDevice> {
     return this.#byDevice.get(device) ?? []
   }
 
-  holdsIn(pool: DevicePool): Iterable<Hold> {
+  holdsIn(pool: DevicePool): Iterable<HeldDevice> {
     return this.#byPool.get(pool) ?? []
   }
 
-  holdsOf(taker: Taker): Iterable<Hold> {
-    return this.#byTaker.get(taker) ?? []
+  holdsOf(consumer: Consumer): Iterable<HeldDevice> {
+    return this.#byTaker.get(consumer) ?? []
   }
 
   /** @throws Error when the claim is allocated already, which is a bug. */
-  grant(claim: string, grant: Grant, holds: readonly Hold[]): void {
+  grant(claim: string, grant: Grant, holds: readonly HeldDevice[]): void {
     if (this.#grants.has(claim)) throw new Error(`claim ${claim} has its devices already`)
     this.#setGrant(claim, grant)
     for (const hold of holds) this.#add(hold)
   }
 
   /** Frees what the consumer holds for types that it can no longer become. */
-  retain(taker: Taker, types: ReadonlySet<TypeDevices>): void {
-    const holds = this.#byTaker.get(taker)
+  retain(consumer: Consumer, types: ReadonlySet<TypeDevices>): void {
+    const holds = this.#byTaker.get(consumer)
     if (holds === undefined) return
     const claims = new Set<string>()
     for (const hold of holds) {
@@ -165,30 +165,30 @@ export class DeviceLedger {
     })
   }
 
-  #add(hold: Hold): void {
+  #add(hold: HeldDevice): void {
     this.#put(hold)
     this.#log?.push(() => this.#drop(hold))
   }
 
-  #remove(hold: Hold): void {
+  #remove(hold: HeldDevice): void {
     this.#drop(hold)
     this.#log?.push(() => this.#put(hold))
   }
 
-  #put(hold: Hold): void {
+  #put(hold: HeldDevice): void {
     addTo(this.#byDevice, hold.device, hold)
     addTo(this.#byPool, hold.device.pool, hold)
-    addTo(this.#byTaker, hold.taker, hold)
+    addTo(this.#byTaker, hold.consumer, hold)
   }
 
-  #drop(hold: Hold): void {
+  #drop(hold: HeldDevice): void {
     this.#byDevice.get(hold.device)?.delete(hold)
     this.#byPool.get(hold.device.pool)?.delete(hold)
-    this.#byTaker.get(hold.taker)?.delete(hold)
+    this.#byTaker.get(hold.consumer)?.delete(hold)
   }
 }
 
-function addTo<K>(map: Map<K, Set<Hold>>, key: K, hold: Hold): void {
+function addTo<K>(map: Map<K, Set<HeldDevice>>, key: K, hold: HeldDevice): void {
   const known = map.get(key)
   if (known === undefined) map.set(key, new Set([hold]))
   else known.add(hold)
@@ -210,15 +210,17 @@ function consumedOf({ driver, consumedCapacity }: AllocatedDevice): DeviceAmount
 export function sharedUse(
   ledger: DeviceLedger,
   device: CompiledDevice,
-  taker: Taker,
+  consumer: Consumer,
   type: TypeDevices,
 ): Map<string, DeviceAmount> {
-  const seed = ledger.seedOf(device)
-  const used = new Map<string, DeviceAmount>(typeof seed === 'object' ? seed : [])
-  const holds = [...ledger.holdsOn(device)].filter((hold) => !device.pool.isTemplate || hold.taker === taker)
+  const inCluster = ledger.useInCluster(device)
+  const used = new Map<string, DeviceAmount>(typeof inCluster === 'object' ? inCluster : [])
+  const holds = [...ledger.holdsOn(device)].filter(
+    (hold) => !device.pool.isTemplate || hold.consumer === consumer,
+  )
   addAmounts(
     used,
-    heldBy(holds, taker, type, ({ consumed }) => consumed),
+    heldBy(holds, consumer, type, ({ consumed }) => consumed),
   )
   return used
 }
@@ -227,23 +229,23 @@ export function sharedUse(
 export function counterUse(
   ledger: DeviceLedger,
   pool: DevicePool,
-  taker: Taker,
+  consumer: Consumer,
   type: TypeDevices,
 ): Map<string, DeviceAmount> {
   const used = new Map<string, DeviceAmount>()
   const charged = new Set<CompiledDevice>()
   if (!pool.isTemplate)
     for (const device of pool.devices)
-      if (device.counters.size > 0 && ledger.seedOf(device) !== 'free') {
+      if (device.counters.size > 0 && ledger.useInCluster(device) !== 'free') {
         addAmounts(used, device.counters)
         charged.add(device)
       }
   const counted = new Set<string>()
-  const holds: Hold[] = []
+  const holds: HeldDevice[] = []
   for (const hold of ledger.holdsIn(pool)) {
     const { device } = hold
     if (hold.adminAccess || device.counters.size === 0 || charged.has(device)) continue
-    if (pool.isTemplate && (hold.taker !== taker || hold.type !== type)) continue
+    if (pool.isTemplate && (hold.consumer !== consumer || hold.type !== type)) continue
     if (device.isShared) {
       if (counted.has(device.name)) continue
       counted.add(device.name)
@@ -252,23 +254,23 @@ export function counterUse(
   }
   addAmounts(
     used,
-    heldBy(holds, taker, type, ({ device }) => device.counters),
+    heldBy(holds, consumer, type, ({ device }) => device.counters),
   )
   return used
 }
 
 /** The maximum over the types of each other consumer, plus the amounts of this consumer as this type. */
 function heldBy(
-  holds: Iterable<Hold>,
-  taker: Taker,
+  holds: Iterable<HeldDevice>,
+  consumer: Consumer,
   type: TypeDevices,
-  amountsOf: (hold: Hold) => DeviceAmounts,
+  amountsOf: (hold: HeldDevice) => DeviceAmounts,
 ): DeviceAmounts {
-  const byTaker = new Map<Taker, Map<TypeDevices, Map<string, DeviceAmount>>>()
+  const byTaker = new Map<Consumer, Map<TypeDevices, Map<string, DeviceAmount>>>()
   for (const hold of holds) {
-    if (hold.adminAccess || (hold.taker === taker && hold.type !== type)) continue
-    const byType = byTaker.get(hold.taker) ?? new Map<TypeDevices, Map<string, DeviceAmount>>()
-    byTaker.set(hold.taker, byType)
+    if (hold.adminAccess || (hold.consumer === consumer && hold.type !== type)) continue
+    const byType = byTaker.get(hold.consumer) ?? new Map<TypeDevices, Map<string, DeviceAmount>>()
+    byTaker.set(hold.consumer, byType)
     const sum = byType.get(hold.type) ?? new Map<string, DeviceAmount>()
     byType.set(hold.type, sum)
     addAmounts(sum, amountsOf(hold))

@@ -9,13 +9,13 @@ import type { HasDevices } from '../nodes/node-queue.ts'
 import type { PodShape } from '../pods/pod-shape.ts'
 import type { PodTopology } from '../topology/pod-topology.ts'
 import { type DeviceAdmission, DeviceAdmissions } from './device-admission.ts'
-import type { DeviceRoom } from './device-room.ts'
-import type { Taker } from './ledger.ts'
+import type { DeviceAllocator } from './device-allocator.ts'
+import type { Consumer } from './ledger.ts'
 import type { TypeDevices } from './pools.ts'
 
 /** How a new claim is opened for a pod with devices. */
 export interface OpeningWithDevices {
-  readonly taker: Taker
+  readonly consumer: Consumer
   readonly offered: DeviceAdmission<Admission>
 }
 
@@ -33,7 +33,7 @@ export class PodDevices {
   /** For each refusal, the devices that were considered; for its explanation. */
   readonly #askedFor = new WeakMap<PodReason, ReadonlySet<TypeDevices>>()
 
-  constructor(room: DeviceRoom | undefined, compiled: CompiledProblem, rules: OtherRules) {
+  constructor(room: DeviceAllocator | undefined, compiled: CompiledProblem, rules: OtherRules) {
     this.#devices = room && new DeviceAdmissions(room, compiled)
     this.#compiled = compiled
     this.#rules = rules
@@ -98,9 +98,9 @@ export class PodDevices {
     confined: readonly ClaimClass[],
   ): DeviceAdmission<Admission> | undefined {
     if (this.#devices === undefined || shape.claims.length === 0) return undefined
-    claim.taker ??= {}
+    claim.consumer ??= {}
     return this.#devices.onClaim(
-      { taker: claim.taker, amounts: claim.amounts },
+      { consumer: claim.consumer, amounts: claim.amounts },
       pod,
       shape,
       confined,
@@ -119,19 +119,19 @@ export class PodDevices {
     shape: PodShape,
     confined: readonly ClaimClass[],
   ): OpeningWithDevices | PodReason | undefined {
-    const taker = {}
+    const consumer = {}
     const amounts = new Float64Array(this.#compiled.space.size)
     const priced = confined.filter(({ isPriced }) => isPriced)
     const unpriced = confined.flatMap((target) => this.#compiled.classes.unpriced(target) ?? [])
     let refusal: PodReason | undefined
     const targets = [...priced, ...unpriced]
-    const offered = this.#devices?.onClaim({ taker, amounts }, pod, shape, targets, (having) => {
+    const offered = this.#devices?.onClaim({ consumer, amounts }, pod, shape, targets, (having) => {
       const admission = this.#rules.admission.open(shape, having)
       if (admission === undefined || !('kind' in admission)) return admission
       refusal = { kind: 'reservationDeferred', variant: admission.variant }
       return undefined
     })
-    return offered === undefined ? refusal : { taker, offered }
+    return offered === undefined ? refusal : { consumer, offered }
   }
 
   /** Allocates the devices of the admission, for the types that the claim's class still has. */

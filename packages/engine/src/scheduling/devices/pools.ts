@@ -15,10 +15,10 @@ import {
   type CompiledDevice,
   consumptionOf,
   countersOf,
-  type DevicePlace,
+  type NodeAccess,
   type DevicePool,
   Numbers,
-  placeOf,
+  nodeAccessOf,
 } from './device.ts'
 
 /** The devices of an instance type's nodes; types with equal devices share one object. */
@@ -27,19 +27,19 @@ export interface TypeDevices {
 }
 
 const noDevices: TypeDevices = { pools: [] }
-const everywhere: DevicePlace = { kind: 'everywhere' }
+const everywhere: NodeAccess = { kind: 'everywhere' }
 
 /** A device and the nodes that have access to it. */
-interface PlacedDevice {
+interface AccessibleDevice {
   readonly device: Device
-  readonly place: DevicePlace
+  readonly place: NodeAccess
 }
 
 /** Compiles pools. */
 export class PoolReader {
   readonly #rules: readonly DeviceTaintRule[]
-  readonly #likeness = new Numbers()
-  readonly #twins = new Numbers()
+  readonly #selectorClass = new Numbers()
+  readonly #equivalenceClasses = new Numbers()
   readonly #types = new Map<string, TypeDevices>()
   readonly #byType = new WeakMap<InstanceType, TypeDevices>()
 
@@ -61,11 +61,11 @@ export class PoolReader {
     const current = slices
       .filter(({ spec }) => spec.pool.generation === newest)
       .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
-    const placed = current.flatMap(({ spec }): readonly PlacedDevice[] => {
+    const placed = current.flatMap(({ spec }): readonly AccessibleDevice[] => {
       // A slice with shared counters has no devices (devices.md 3.7).
       if ((spec.sharedCounters ?? []).length > 0) return []
       return (spec.devices ?? []).flatMap((device) => {
-        const place = placeOf(spec.perDeviceNodeSelection === true ? device : spec)
+        const place = nodeAccessOf(spec.perDeviceNodeSelection === true ? device : spec)
         return place === undefined ? [] : [{ device, place }]
       })
     })
@@ -112,7 +112,7 @@ export class PoolReader {
   }
 
   #pool(
-    placed: readonly PlacedDevice[],
+    placed: readonly AccessibleDevice[],
     {
       counterSets,
       bindings,
@@ -122,7 +122,7 @@ export class PoolReader {
       readonly bindings: readonly AttributeBinding[]
     },
   ): DevicePool {
-    const poolNumber = this.#twins.of(JSON.stringify([head.driver, head.name, head.isTemplate]))
+    const poolNumber = this.#equivalenceClasses.of(JSON.stringify([head.driver, head.name, head.isTemplate]))
     const devices: CompiledDevice[] = []
     const broken = (problem: string): DevicePool => ({ ...head, problem, devices: [], counters: new Map() })
     try {
@@ -145,16 +145,25 @@ export class PoolReader {
             device: name,
           }),
         ]
-        const likeness = this.#likeness.of(JSON.stringify([head.driver, attributes, capacity, isShared]))
+        const selectorClass = this.#selectorClass.of(
+          JSON.stringify([head.driver, attributes, capacity, isShared]),
+        )
         const groups = bindingGroups(bindings, head, name)
         const alike = isShared ? name : ''
         devices.push({
           pool,
           name,
           source: device,
-          likeness,
-          twin: this.#twins.of(
-            JSON.stringify([poolNumber, likeness, { ...rest, taints }, placeKey(place), [...groups], alike]),
+          selectorClass,
+          equivalenceClass: this.#equivalenceClasses.of(
+            JSON.stringify([
+              poolNumber,
+              selectorClass,
+              { ...rest, taints },
+              placeKey(place),
+              [...groups],
+              alike,
+            ]),
           ),
           attributes: attributesOf(device, head.driver),
           capacity: capacityOf(device, head.driver),
@@ -172,7 +181,7 @@ export class PoolReader {
   }
 }
 
-function placeKey(place: DevicePlace): unknown {
+function placeKey(place: NodeAccess): unknown {
   if (place.kind !== 'nodes') return place
   return place.terms.map(({ requirements, names }) => [
     [...requirements.values()].map((set) => ({

@@ -23,11 +23,11 @@ export const mostDevicesPerClaim = 32
 /** A request of a claim. The first alternative that can be met is used. */
 export interface CompiledRequest {
   readonly name: string
-  readonly ways: readonly RequestWay[]
+  readonly ways: readonly RequestAlternative[]
 }
 
 /** A number of devices, or all devices, that meet selectors, tolerations and capacity. */
-export interface RequestWay {
+export interface RequestAlternative {
   /** `request`, or `request/subrequest` for an entry of `firstAvailable`. */
   readonly name: string
   readonly deviceClass: string
@@ -83,20 +83,20 @@ function compileRequest(
 ): CompiledRequest | string {
   const given = exactly === undefined ? (firstAvailable ?? []) : [exactly]
   if (given.length === 0) return `request ${name} has neither exactly nor firstAvailable`
-  const ways: RequestWay[] = []
+  const ways: RequestAlternative[] = []
   for (const sub of given) {
-    const way = compileWay(exactly === undefined ? `${name}/${sub.name ?? ''}` : name, sub, classes)
+    const way = compileAlternative(exactly === undefined ? `${name}/${sub.name ?? ''}` : name, sub, classes)
     if (typeof way === 'string') return way
     ways.push(way)
   }
   return { name, ways }
 }
 
-function compileWay(
+function compileAlternative(
   name: string,
   sub: DeviceSubRequest,
   classes: ReadonlyMap<string, DeviceClass>,
-): RequestWay | string {
+): RequestAlternative | string {
   const deviceClass = classes.get(sub.deviceClassName)
   if (deviceClass === undefined)
     return `request ${name} names DeviceClass ${sub.deviceClassName}, which does not exist`
@@ -139,7 +139,7 @@ function compileConstraint({
 export function concerns(
   { requests }: CompiledConstraint,
   { name: request }: CompiledRequest,
-  { name }: RequestWay,
+  { name }: RequestAlternative,
 ): boolean {
   return requests === undefined || requests.has(request) || requests.has(name)
 }
@@ -153,19 +153,22 @@ export type Suitability =
 /** Caches which devices meet which requests. Equal devices are checked once. */
 export class Suitabilities {
   readonly #answers: SelectorAnswers
-  readonly #known = new Map<RequestWay, Map<string, Suitability>>()
+  readonly #known = new Map<RequestAlternative, Map<string, Suitability>>()
 
   constructor(answers: SelectorAnswers) {
     this.#answers = answers
   }
 
-  of(way: RequestWay, device: CompiledDevice): Suitability {
+  of(way: RequestAlternative, device: CompiledDevice): Suitability {
     let known = this.#known.get(way)
     if (known === undefined) {
       known = new Map()
       this.#known.set(way, known)
     }
-    const key = device.taints.length === 0 ? String(device.likeness) : `${device.likeness} ${device.twin}`
+    const key =
+      device.taints.length === 0
+        ? String(device.selectorClass)
+        : `${device.selectorClass} ${device.equivalenceClass}`
     let suitability = known.get(key)
     if (suitability === undefined) {
       suitability = this.#judge(way, device)
@@ -180,11 +183,11 @@ export class Suitabilities {
   }
 
   /** Taints of the device that the request does not tolerate. */
-  untolerated({ tolerations }: RequestWay, { taints }: CompiledDevice): readonly DeviceTaint[] {
+  untolerated({ tolerations }: RequestAlternative, { taints }: CompiledDevice): readonly DeviceTaint[] {
     return taints.filter((taint) => taint.effect !== 'None' && !toleratesDeviceTaint(tolerations, taint))
   }
 
-  #judge(way: RequestWay, device: CompiledDevice): Suitability {
+  #judge(way: RequestAlternative, device: CompiledDevice): Suitability {
     for (const selector of way.selectors) {
       const answer = this.#answers.of(selector, device)
       if (typeof answer === 'object') return { kind: 'failed', problem: answer.problem }

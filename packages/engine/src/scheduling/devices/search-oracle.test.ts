@@ -15,7 +15,7 @@ import {
   driver,
 } from '../../testing/device-builders.test-support.ts'
 import { CompiledDevices } from './compiled-devices.ts'
-import { DeviceRoom } from './device-room.ts'
+import { DeviceAllocator } from './device-allocator.ts'
 
 const totals = { a: 4, b: 5 }
 
@@ -183,13 +183,13 @@ test('the search finds devices exactly where trying everything does, and gives n
       const compiled = new CompiledDevices(
         devicesInput({ pods: [[aClaimingPod(), ...Object.keys(named)]], claims: named, slices }),
       )
-      const room = new DeviceRoom(compiled)
+      const room = new DeviceAllocator(compiled)
       const given: Given[] = []
       for (const [index, claim] of claims.entries()) {
         room.restart()
         const mark = room.mark()
         const question = {
-          taker: {},
+          consumer: {},
           nodeName: 'node-1',
           isStarting: false,
           mayBeUndefined: new Set<string>(),
@@ -199,7 +199,7 @@ test('the search finds devices exactly where trying everything does, and gives n
         const offer = room.offer([`default/c${index}`], question)
         assert.equal('kind' in offer, !isPossible(devices, given, claim))
         if ('kind' in offer) continue
-        const own = [...offer.findings.values()].flatMap(({ holds }) =>
+        const own = [...offer.solutions.values()].flatMap(({ holds }) =>
           holds.map(({ device, request }): Given => {
             const [, at = '', chosen = ''] = /^r(\d+)\/w(\d+)$/.exec(request) ?? []
             return {
@@ -219,7 +219,7 @@ test('the search finds devices exactly where trying everything does, and gives n
         assert.deepEqual(
           'kind' in again
             ? again
-            : [...again.findings.values()].map(({ holds }) => holds.map(({ device }) => device.name)),
+            : [...again.solutions.values()].map(({ holds }) => holds.map(({ device }) => device.name)),
           [own.map(({ device }) => device)],
         )
         if (!('kind' in again)) room.take(again, again.types)

@@ -17,7 +17,7 @@ import {
 } from '../../testing/device-builders.test-support.ts'
 import { aType } from '../../testing/builders.test-support.ts'
 import { CompiledDevices } from './compiled-devices.ts'
-import { DeviceRoom } from './device-room.ts'
+import { DeviceAllocator } from './device-allocator.ts'
 
 interface Place {
   readonly slices?: readonly ResourceSlice[]
@@ -29,7 +29,7 @@ const local = { nodeName: 'node-1' }
 
 /** A node, or a claim of several types, that is asked for one claim after the other. */
 class Taking {
-  readonly #room: DeviceRoom
+  readonly #room: DeviceAllocator
   readonly #devices: CompiledDevices
   readonly #types: readonly InstanceType[]
   readonly #takers = new Map<string, object>()
@@ -43,21 +43,21 @@ class Taking {
     this.#devices = new CompiledDevices(
       devicesInput({ pods: [[pod, ...Object.keys(claims)]], claims: named, slices, classes }),
     )
-    this.#room = new DeviceRoom(this.#devices)
+    this.#room = new DeviceAllocator(this.#devices)
     this.#types = types
   }
 
   /** Devices (`request=device`) per type that has them; the reason when none has. */
   take(claims: readonly string[], { by = 'node-1', keep = true } = {}): readonly string[] | string {
     const isNew = this.#types.length > 0
-    const taker = this.#takers.get(by) ?? {}
-    this.#takers.set(by, taker)
+    const consumer = this.#takers.get(by) ?? {}
+    this.#takers.set(by, consumer)
     const types = isNew ? this.#types.map((type) => this.#devices.ofType(type)) : [this.#devices.none]
     this.#room.restart()
     const offer = this.#room.offer(
       claims.map((name) => `default/${name}`),
       {
-        taker,
+        consumer,
         nodeName: isNew ? undefined : by,
         isStarting: isNew,
         mayBeUndefined: new Set(),
@@ -69,10 +69,10 @@ class Taking {
     if (keep) this.#room.take(offer, offer.types)
     return this.#types.length > 0
       ? this.#types.flatMap((type) => {
-          const found = offer.findings.get(this.#devices.ofType(type))
+          const found = offer.solutions.get(this.#devices.ofType(type))
           return found === undefined ? [] : [`${type.name}: ${namesOf(found.holds)}`]
         })
-      : [...offer.findings.values()].map(({ holds }) => namesOf(holds))
+      : [...offer.solutions.values()].map(({ holds }) => namesOf(holds))
   }
 
   retain(by: string, ...names: readonly string[]): void {

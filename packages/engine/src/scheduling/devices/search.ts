@@ -7,14 +7,14 @@ import { compatible, merged, type Requirements } from '../../requirements/requir
 import { addAmounts, subtractAmounts } from './amounts.ts'
 import { ConstraintState } from './constraints.ts'
 import type { CompiledDevice, DevicePool } from './device.ts'
-import { counterUse, type DeviceLedger, type Hold, sharedUse, type Taker } from './ledger.ts'
+import { counterUse, type DeviceLedger, type HeldDevice, sharedUse, type Consumer } from './ledger.ts'
 import type { TypeDevices } from './pools.ts'
 import {
   type CompiledClaim,
   concerns,
   type CompiledRequest,
   mostDevicesPerClaim,
-  type RequestWay,
+  type RequestAlternative,
   type Suitabilities,
 } from './requests.ts'
 
@@ -25,8 +25,8 @@ export interface SoughtClaim {
 }
 
 /** The consumer as the search sees it. */
-export interface TakerView {
-  readonly taker: Taker
+export interface ConsumerView {
+  readonly consumer: Consumer
   /** Undefined for a new node. */
   readonly nodeName: string | undefined
   /** Label keys that the consumer need not define. */
@@ -48,8 +48,8 @@ export interface SearchRange {
 }
 
 /** Devices for all claims, and their requirements on the node. */
-export interface Finding {
-  readonly holds: readonly Hold[]
+export interface DeviceSolution {
+  readonly holds: readonly HeldDevice[]
   /** By claim: node requirements for access to its devices. */
   readonly requirements: ReadonlyMap<string, Requirements>
 }
@@ -64,22 +64,22 @@ const nothing: Requirements = new Map()
 
 export class DeviceSearch {
   readonly #context: SearchContext
-  readonly #view: TakerView
+  readonly #view: ConsumerView
   readonly #type: TypeDevices
   readonly #pools: readonly DevicePool[]
   readonly #claims: readonly SoughtClaim[]
-  readonly #holds: Hold[] = []
+  readonly #holds: HeldDevice[] = []
   readonly #taken = new Set<CompiledDevice>()
   readonly #sharedUse = new Map<CompiledDevice, Map<string, DeviceAmount>>()
   readonly #counterUse = new Map<DevicePool, Map<string, DeviceAmount>>()
   readonly #charged = new Map<CompiledDevice, number>()
-  readonly #matching = new Map<RequestWay, readonly CompiledDevice[] | undefined>()
+  readonly #matching = new Map<RequestAlternative, readonly CompiledDevice[] | undefined>()
   readonly #requirements: Requirements[]
   readonly #ofClaim = new Map<string, Requirements>()
 
   constructor(
     context: SearchContext,
-    view: TakerView,
+    view: ConsumerView,
     { type, pools, requirements }: SearchRange,
     claims: readonly SoughtClaim[],
   ) {
@@ -92,7 +92,7 @@ export class DeviceSearch {
   }
 
   /** Undefined if there are no such devices, or the step budget was used up. */
-  run(): Finding | undefined {
+  run(): DeviceSolution | undefined {
     return this.#claim(0) ? { holds: this.#holds, requirements: this.#ofClaim } : undefined
   }
 
@@ -137,10 +137,10 @@ export class DeviceSearch {
     for (let index = start; index < devices.length; index++) {
       const device = devices[index] as CompiledDevice
       // If a device leads to no solution, an interchangeable one does not either.
-      if (failed.has(device.twin) || !this.#take(device, slots)) continue
+      if (failed.has(device.equivalenceClass) || !this.#take(device, slots)) continue
       if (this.#slot(slots, slot + 1, device.isShared || way.adminAccess ? index : index + 1)) return true
       this.#giveBack(slots)
-      if (!device.isShared) failed.add(device.twin)
+      if (!device.isShared) failed.add(device.equivalenceClass)
       if (this.#context.budget.steps <= 0) return false
     }
     return false
@@ -149,14 +149,14 @@ export class DeviceSearch {
   /**
    * Devices that meet the alternative, in use or not; undefined if it asks for all devices and they are not all known.
    */
-  #devicesFor(way: RequestWay): readonly CompiledDevice[] | undefined {
+  #devicesFor(way: RequestAlternative): readonly CompiledDevice[] | undefined {
     if (this.#matching.has(way)) return this.#matching.get(way)
     const devices = this.#findDevices(way)
     this.#matching.set(way, devices)
     return devices
   }
 
-  #findDevices(way: RequestWay): readonly CompiledDevice[] | undefined {
+  #findDevices(way: RequestAlternative): readonly CompiledDevice[] | undefined {
     const found: CompiledDevice[] = []
     const wantsAll = way.count === undefined
     for (const pool of this.#pools) {
@@ -207,7 +207,7 @@ export class DeviceSearch {
     of.before.push(before)
     this.#ofClaim.set(of.sought.name, merged(before, place))
     this.#holds.push({
-      taker: this.#view.taker,
+      consumer: this.#view.consumer,
       type: this.#type,
       device,
       consumed: device.isShared ? consumed : none,
@@ -220,7 +220,7 @@ export class DeviceSearch {
   }
 
   #giveBack({ of, request, way }: Slots): void {
-    const hold = this.#holds.pop() as Hold
+    const hold = this.#holds.pop() as HeldDevice
     this.#requirements.pop()
     this.#ofClaim.set(of.sought.name, of.before?.pop() ?? nothing)
     for (const rule of of.constraints) if (concerns(rule.rule, request, way)) rule.remove()
@@ -246,8 +246,8 @@ export class DeviceSearch {
   }
 
   #isFree(device: CompiledDevice, consumed: DeviceAmounts): boolean {
-    const seed = this.#context.ledger.seedOf(device)
-    if (seed === 'taken' || (!device.isShared && seed !== 'free')) return false
+    const inCluster = this.#context.ledger.useInCluster(device)
+    if (inCluster === 'taken' || (!device.isShared && inCluster !== 'free')) return false
     if (device.isShared) {
       const used = this.#useOf(device)
       for (const [name, amount] of consumed)
@@ -265,7 +265,8 @@ export class DeviceSearch {
   #isReserved(device: CompiledDevice): boolean {
     for (const hold of this.#context.ledger.holdsOn(device)) {
       if (hold.adminAccess) continue
-      if (hold.taker === this.#view.taker ? hold.type === this.#type : !device.pool.isTemplate) return true
+      if (hold.consumer === this.#view.consumer ? hold.type === this.#type : !device.pool.isTemplate)
+        return true
     }
     return false
   }
@@ -273,10 +274,10 @@ export class DeviceSearch {
   /** Whether a shared device consumes its counters already. */
   #isInUse(device: CompiledDevice): boolean {
     if (!device.isShared) return false
-    if (this.#context.ledger.seedOf(device) !== 'free') return true
+    if (this.#context.ledger.useInCluster(device) !== 'free') return true
     for (const hold of this.#context.ledger.holdsOn(device)) {
       if (hold.adminAccess) continue
-      if (!device.pool.isTemplate || (hold.taker === this.#view.taker && hold.type === this.#type))
+      if (!device.pool.isTemplate || (hold.consumer === this.#view.consumer && hold.type === this.#type))
         return true
     }
     return false
@@ -285,7 +286,7 @@ export class DeviceSearch {
   #useOf(device: CompiledDevice): Map<string, DeviceAmount> {
     let use = this.#sharedUse.get(device)
     if (use === undefined) {
-      use = sharedUse(this.#context.ledger, device, this.#view.taker, this.#type)
+      use = sharedUse(this.#context.ledger, device, this.#view.consumer, this.#type)
       this.#sharedUse.set(device, use)
     }
     return use
@@ -294,7 +295,7 @@ export class DeviceSearch {
   #countersOf(pool: DevicePool): Map<string, DeviceAmount> {
     let use = this.#counterUse.get(pool)
     if (use === undefined) {
-      use = counterUse(this.#context.ledger, pool, this.#view.taker, this.#type)
+      use = counterUse(this.#context.ledger, pool, this.#view.consumer, this.#type)
       this.#counterUse.set(pool, use)
     }
     return use
@@ -319,7 +320,7 @@ interface Slots {
   readonly of: ClaimSearch
   readonly at: number
   readonly request: CompiledRequest
-  readonly way: RequestWay
+  readonly way: RequestAlternative
   readonly devices: readonly CompiledDevice[]
   readonly count: number
 }

@@ -12,17 +12,17 @@ export class SelectorAnswers {
       answers = new Map()
       this.#answers.set(selector, answers)
     }
-    let answer = answers.get(device.likeness)
+    let answer = answers.get(device.selectorClass)
     if (answer === undefined) {
       answer = askDeviceSelector(selector, device.source, device.pool.driver)
-      answers.set(device.likeness, answer)
+      answers.set(device.selectorClass, answer)
     }
     return answer
   }
 }
 
 interface SelectableDevice {
-  readonly likeness: number
+  readonly selectorClass: number
   readonly source: Device
   readonly pool: { readonly driver: string }
 }

@@ -1,9 +1,9 @@
 /** What is missing for a claim without devices: which request no device can meet, and why (ask.md 2). */
 import { consumedCapacity, type DeviceAmount, type DeviceTaint, qualifiedDeviceName } from '@tenon/api'
-import type { ClaimShortage, WayShortage } from '../../reasons/device-reasons.ts'
+import type { ClaimShortage, AlternativeShortage } from '../../reasons/device-reasons.ts'
 import type { CompiledDevice, DevicePool } from './device.ts'
 import type { TypeDevices } from './pools.ts'
-import type { CompiledClaim, CompiledRequest, RequestWay, Suitabilities } from './requests.ts'
+import type { CompiledClaim, CompiledRequest, RequestAlternative, Suitabilities } from './requests.ts'
 
 /** All devices that a claim could get. */
 export interface DeviceSupply {
@@ -18,7 +18,7 @@ export interface DeviceSupply {
 }
 
 /** Devices of one node, or those with access from several nodes. */
-type Place = readonly CompiledDevice[]
+type AccessibleDevices = readonly CompiledDevice[]
 
 export function shortageOf(
   { requests }: CompiledClaim,
@@ -36,27 +36,27 @@ export function shortageOf(
 /** @returns undefined when some alternative can be met. */
 function waysWithout(
   { ways }: CompiledRequest,
-  places: readonly Place[],
+  places: readonly AccessibleDevices[],
   supply: DeviceSupply,
   suitabilities: Suitabilities,
 ): (ClaimShortage & { readonly kind: 'request' })['ways'] | undefined {
-  const found: { readonly request: string; readonly why: WayShortage }[] = []
+  const found: { readonly request: string; readonly why: AlternativeShortage }[] = []
   for (const way of ways) {
-    const own = wayShortage(way, places, supply.common, suitabilities)
+    const own = alternativeShortage(way, places, supply.common, suitabilities)
     if (own === undefined) return undefined
     const others = [...supply.types].flatMap(([type, names]) =>
-      supply.asked.has(type) || wayShortage(way, [devicesOf(type)], [], suitabilities) !== undefined
+      supply.asked.has(type) || alternativeShortage(way, [devicesOf(type)], [], suitabilities) !== undefined
         ? []
         : names,
     )
-    const why: WayShortage =
+    const why: AlternativeShortage =
       others.length === 0 ? own : { kind: 'otherTypes', instanceTypes: [...new Set(others)].toSorted() }
     found.push({ request: way.name, why })
   }
   return found
 }
 
-function placesOf({ published, asked }: DeviceSupply): readonly Place[] {
+function placesOf({ published, asked }: DeviceSupply): readonly AccessibleDevices[] {
   const byNode = Map.groupBy(
     published.flatMap(({ devices }) => devices),
     ({ place }) => (place.kind === 'node' ? place.name : ''),
@@ -64,18 +64,18 @@ function placesOf({ published, asked }: DeviceSupply): readonly Place[] {
   return [...[...asked].map(devicesOf), ...byNode.values()]
 }
 
-const devicesOf = ({ pools }: TypeDevices): Place => pools.flatMap(({ devices }) => devices)
+const devicesOf = ({ pools }: TypeDevices): AccessibleDevices => pools.flatMap(({ devices }) => devices)
 
-function wayShortage(
-  way: RequestWay,
-  places: readonly Place[],
+function alternativeShortage(
+  way: RequestAlternative,
+  places: readonly AccessibleDevices[],
   common: readonly DevicePool[],
   suitabilities: Suitabilities,
-): WayShortage | undefined {
+): AlternativeShortage | undefined {
   const all = places.flat()
   const { deviceClass } = way
   const [ofClass, own] = [way.selectors.slice(0, way.ofClass), way.selectors.slice(way.ofClass)]
-  const answer = (selector: RequestWay['selectors'][number], device: CompiledDevice) =>
+  const answer = (selector: RequestAlternative['selectors'][number], device: CompiledDevice) =>
     suitabilities.answer(selector, device)
   const inClass = all.filter((device) => ofClass.every((selector) => answer(selector, device) === true))
   if (inClass.length === 0) return { kind: 'class', deviceClass }
@@ -124,7 +124,7 @@ function distinct(taints: readonly DeviceTaint[]): readonly DeviceTaint[] {
 /**
  * The first capacity that no device has. If each single capacity exists, but no device has all of them, the first one.
  */
-function capacityShortage(way: RequestWay, devices: readonly CompiledDevice[]): WayShortage {
+function capacityShortage(way: RequestAlternative, devices: readonly CompiledDevice[]): AlternativeShortage {
   const amounts = [...way.capacity]
   const isMet = ([name, amount]: readonly [string, DeviceAmount]) =>
     devices.some(({ capacity, pool }) => {

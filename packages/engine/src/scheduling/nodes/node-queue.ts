@@ -8,7 +8,7 @@ import type { NodeInput, VolumeUse } from '../../input/input.ts'
 import type { Pace } from '../pace.ts'
 import { portsClash } from '../../input/host-ports.ts'
 import { type NodeClass, type NodeContext, type NodeFill, nodeOrder, NodeReader } from './node-fill.ts'
-import type { PodShape, Wish } from '../pods/pod-shape.ts'
+import type { PodShape, NodeDemand } from '../pods/pod-shape.ts'
 import { addTo, amountsFit, takeFrom } from '../pods/resource-space.ts'
 import { untolerated } from '../pods/taints.ts'
 import type { PodTopology } from '../topology/pod-topology.ts'
@@ -17,7 +17,7 @@ const nothingUndefined: ReadonlySet<string> = new Set()
 
 /** What is known about a shape and a class of nodes: choices of volumes, and nodes that never accept it. */
 interface Knowledge {
-  readonly volumes: readonly Wish[]
+  readonly volumes: readonly NodeDemand[]
   /** The nodes of the class that had room for the shape at the start. */
   readonly nodes: readonly NodeFill[]
   /** Nodes before this index never accept the shape. */
@@ -192,7 +192,8 @@ export class NodeQueue {
   #knowledgeOf(shape: PodShape, { requirements, taints, nodes }: NodeClass): Knowledge | undefined {
     this.#pace.step()
     if (untolerated(taints, shape.tolerations).length > 0) return undefined
-    const suits = ({ state }: Wish) => compatible(requirements, this.#states.get(state), nothingUndefined)
+    const suits = ({ state }: NodeDemand) =>
+      compatible(requirements, this.#states.get(state), nothingUndefined)
     if (!suits(shape.wanted)) return undefined
     const volumes = shape.volumes.filter(suits)
     return volumes.length === 0 ? undefined : { volumes, nodes, head: 0 }

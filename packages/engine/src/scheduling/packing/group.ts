@@ -1,7 +1,7 @@
 /** Claims that may exchange pods, and the bins of their new plan. */
 import type { ClaimClass } from '../claims/claim-class.ts'
 import type { OpenClaim } from '../claims/open-claims.ts'
-import type { BinList } from './known-packings.ts'
+import type { BinList } from './packing-cache.ts'
 import type { Item } from './resource-prices.ts'
 
 /** Pods with equal requests. */

@@ -13,9 +13,9 @@ import type { PoolBudget, Template } from '../claims/pool-template.ts'
 import type { PodTopology } from '../topology/pod-topology.ts'
 import { isCheaper, type PlanCost } from './cheaper.ts'
 import type { Group, PlannedBin } from './group.ts'
-import { plannedBins } from './planned-bins.ts'
 import { uniformBins } from './uniform-bins.ts'
 import { Effort } from './packing.ts'
+import type { PackingCache } from './packing-cache.ts'
 
 export interface RegroupContext {
   readonly compiled: CompiledProblem
@@ -63,10 +63,10 @@ function groupsOf(claims: readonly OpenClaim[], context: RegroupContext): readon
 
 /** Whether the pods of the claim may run on any claim of its class. */
 export function isMixable(
-  { class: ofClass, hostPorts, pods, taker }: OpenClaim,
+  { class: ofClass, hostPorts, pods, consumer }: OpenClaim,
   context: RegroupContext,
 ): boolean {
-  if (taker !== undefined) return false
+  if (consumer !== undefined) return false
   if (ofClass.hasMinValues || ofClass.hasReservations || hostPorts.length > 0) return false
   return pods.every((pod) => context.topology.isIndifferent(context.compiled.shapeOf(pod)))
 }
@@ -142,4 +142,23 @@ function isAcceptable(
   // A plan for free placement may cost more, as it is safe; uniformBins bounds its price.
   if (improvement === 'free') return true
   return isCheaper(costOf(renewed, finisher), costOf(group.claims, finisher))
+}
+
+/** The cheapest packing of a group whose pods will be nominated for their nodes. */
+function plannedBins(
+  group: Group,
+  effort: Effort,
+  packings: PackingCache,
+): readonly PlannedBin[] | undefined {
+  const packing = packings.pack(group.items, group, effort)
+  if (packing === undefined) return undefined
+  const taken = new Int32Array(group.items.length)
+  return packing.bins.map(({ counts }) => ({
+    class: group.class,
+    pods: [...counts].flatMap((count, item) => {
+      const from = taken[item] as number
+      taken[item] = from + count
+      return group.items[item]?.pods.slice(from, from + count) ?? []
+    }),
+  }))
 }

@@ -9,11 +9,11 @@ import type { SchedulingControl } from '../pace.ts'
 import type { PodPlacing } from '../pod-placing.ts'
 import type { PodShape } from '../pods/pod-shape.ts'
 import { addTo, amountsFit } from '../pods/resource-space.ts'
-import { remembered } from '../remembered.ts'
+import { memoized } from '../memoized.ts'
 import type { SchedulerState } from '../scheduler-state.ts'
-import { groupsInOrder } from './group-order.ts'
 import { type GroupDomain, type GroupOutcome, placeGroup, type Trial } from './group-placing.ts'
 import type { PlacedGroup } from './sure-claims.ts'
+import { compareText } from '../../input/compare-text.ts'
 
 export interface GroupRules {
   /** Groups, by index, that are not tried, and why they cannot be scheduled. */
@@ -107,7 +107,7 @@ export class PodGroups {
       const held = claim.pods.flatMap((pod) => priorities.get(pod) ?? [])
       return held.length === 0 ? [] : [{ claim, priority: Math.max(...held) }]
     })
-    const couldGo = remembered((shape: PodShape) =>
+    const couldGo = memoized((shape: PodShape) =>
       hosts.some(
         ({ claim, priority }) => (shape.spec.priority ?? 0) >= priority && this.#fitsAlone(claim, shape),
       ),
@@ -236,10 +236,10 @@ class GroupTrial implements Trial {
     const own = this.#compiled.shapeOf(pod)
     if (domain.kind === 'newNode') {
       const on = this.#claim ?? this.#compiled.templates[domain.template]
-      const taker = on && this.#placing.placeOn(pod, on)
-      this.#claim ??= taker
-      if (taker === undefined) this.#placing.failures.set(pod, own)
-      return taker !== undefined
+      const consumer = on && this.#placing.placeOn(pod, on)
+      this.#claim ??= consumer
+      if (consumer === undefined) this.#placing.failures.set(pod, own)
+      return consumer !== undefined
     }
     const shape = domain.kind === 'value' ? own.within(domain.key, domain.value) : own
     const isAsPlanned = this.#placing.isPlanned(pod) && this.#placing.placeAsPlanned(pod, shape)
@@ -252,4 +252,33 @@ class GroupTrial implements Trial {
     if ('kind' in failure) return failure
     return reasonOf(failure, this.#placing, this.#state, (error) => this.#faults.push(error))
   }
+}
+
+/**
+ * Groups with planned members come first: if another group took their nodes, they would be launched twice. Then by
+ * priority, by the CPU that all members request, and the oldest.
+ */
+function groupsInOrder(
+  groups: readonly GroupSource[],
+  placing: Pick<PodPlacing, 'isPlanned'>,
+  compiled: Pick<CompiledProblem, 'cpuOf'>,
+): readonly GroupSource[] {
+  const ranks = new Map(
+    groups.map((group) => [
+      group,
+      {
+        planned: group.members.some((pod) => placing.isPlanned(pod)) ? 0 : 1,
+        cpu: group.members.reduce((sum, pod) => sum + compiled.cpuOf(pod), 0),
+      },
+    ]),
+  )
+  const rankOf = (group: GroupSource) => ranks.get(group) ?? { planned: 1, cpu: 0 }
+  return groups.toSorted(
+    (a, b) =>
+      rankOf(a).planned - rankOf(b).planned ||
+      b.priority - a.priority ||
+      rankOf(b).cpu - rankOf(a).cpu ||
+      compareText(a.createdAt, b.createdAt) ||
+      compareText(a.id, b.id),
+  )
 }

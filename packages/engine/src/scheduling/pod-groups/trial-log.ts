@@ -5,7 +5,6 @@ import type { ClaimFinisher } from '../claims/finished-claims.ts'
 import type { ClaimQueue, OpenClaim } from '../claims/open-claims.ts'
 import type { Reservations } from '../claims/reservations.ts'
 import type { SchedulerState, StateMark } from '../scheduler-state.ts'
-import { Journal } from './journal.ts'
 
 /** Where a simulation keeps what a trial may change. */
 interface TrialState {
@@ -97,7 +96,7 @@ export class TrialLog {
   }
 
   #noteState(claim: OpenClaim, back: () => void): void {
-    const { class: of, state, cheapest, rise, arrival, hostPorts, reservations, taker, slot } = claim
+    const { class: of, state, cheapest, rise, arrival, hostPorts, reservations, consumer, slot } = claim
     const amounts = claim.amounts.slice()
     const before = claim.pods.length
     this.#journal.note(() => {
@@ -112,12 +111,46 @@ export class TrialLog {
         arrival,
         hostPorts,
         reservations,
-        taker,
+        consumer,
         slot,
       })
       claim.amounts.set(amounts)
       claim.pods.length = before
       back()
     })
+  }
+}
+
+/** Undo functions of the changes during a trial (gangs.md 7.2). */
+class Journal {
+  #undos: (() => void)[] | undefined
+
+  /** Notes changes from now on. */
+  begin(): void {
+    this.#undos ??= []
+  }
+
+  /** Keeps the changes and stops noting. */
+  end(): void {
+    this.#undos = undefined
+  }
+
+  /** Notes how to undo a change; called right before the change, or right after it. */
+  note(undo: () => void): void {
+    this.#undos?.push(undo)
+  }
+
+  get isOpen(): boolean {
+    return this.#undos !== undefined
+  }
+
+  mark(): number {
+    return this.#undos?.length ?? 0
+  }
+
+  /** Undoes the changes since the mark, the last one first. */
+  rollback(mark: number): void {
+    const undos = this.#undos ?? []
+    while (undos.length > mark) (undos.pop() as () => void)()
   }
 }

@@ -6,7 +6,7 @@ import type { CompiledProblem } from '../compiled-problem.ts'
 import type { PodShape } from './pod-shape.ts'
 
 /** The pods that a DoNotSchedule spread constraint counts. */
-interface Mates {
+interface SpreadPods {
   readonly selector: LabelSelector
   readonly namespace: string
   readonly maxSkew: number
@@ -20,7 +20,7 @@ interface Mates {
  */
 export class Crowding {
   readonly #compiled: Pick<CompiledProblem, 'shapeOf'>
-  readonly #mates: (readonly Mates[] | undefined)[] = []
+  readonly #mates: (readonly SpreadPods[] | undefined)[] = []
 
   constructor(compiled: Pick<CompiledProblem, 'shapeOf'>) {
     this.#compiled = compiled
@@ -28,12 +28,12 @@ export class Crowding {
 
   /** Whether the shape has such a constraint. */
   concerns(shape: PodShape): boolean {
-    return this.#matesOf(shape).length > 0
+    return this.#spreadPodsOf(shape).length > 0
   }
 
   /** Whether one more pod of the shape could only be nominated after some of these pods are bound. */
   isCrowded(pods: readonly number[], shape: PodShape): boolean {
-    return this.#matesOf(shape).some((mates) => {
+    return this.#spreadPodsOf(shape).some((mates) => {
       let count = 0
       for (const pod of pods) {
         if (this.#isMate(mates, this.#compiled.shapeOf(pod))) count++
@@ -43,13 +43,13 @@ export class Crowding {
     })
   }
 
-  #isMate({ selector, namespace, known }: Mates, { index, selectable }: PodShape): boolean {
+  #isMate({ selector, namespace, known }: SpreadPods, { index, selectable }: PodShape): boolean {
     return (known[index] ??=
       selectable.namespace === namespace && matchesSelector(selector, selectable.labels))
   }
 
   /** Constraints over hosts are left out, as they never allow more pods on a node than `maxSkew` anyway. */
-  #matesOf(shape: PodShape): readonly Mates[] {
+  #spreadPodsOf(shape: PodShape): readonly SpreadPods[] {
     return (this.#mates[shape.index] ??= (shape.spec.topologySpreadConstraints ?? []).flatMap(
       ({ whenUnsatisfiable, topologyKey, labelSelector, maxSkew }) => {
         if (whenUnsatisfiable !== 'DoNotSchedule' || normalizedLabel(topologyKey) === labels.hostname)

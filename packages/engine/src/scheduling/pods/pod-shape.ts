@@ -18,7 +18,7 @@ import { hasOtherTerm, leftTerms, relax } from './relaxation.ts'
 import type { Amounts, ResourceSpace } from './resource-space.ts'
 
 /** Requirements on labels. Host names are separate, as every node and claim has its own. */
-export interface Wish {
+export interface NodeDemand {
   readonly state: StateId
   readonly host: ValueSet | undefined
 }
@@ -35,15 +35,15 @@ export interface PodShape {
   /** One object for all shapes with equal requests. */
   readonly amounts: Amounts
   /** The required rules of the pod, without preferences and volumes; its topology domains follow from them. */
-  readonly strict: Wish
+  readonly strict: NodeDemand
   /** The required rules and the heaviest preference. */
-  readonly wanted: Wish
+  readonly wanted: NodeDemand
   /** The required rules before relaxation, one entry per node affinity term. */
-  readonly required: () => readonly Wish[]
+  readonly required: () => readonly NodeDemand[]
   readonly tolerations: readonly Toleration[]
   readonly hostPorts: readonly HostPort[]
   /** Requirements of the volumes, one of which must be met; never empty. */
-  readonly volumes: readonly Wish[]
+  readonly volumes: readonly NodeDemand[]
   readonly hasUnknownVolumes: boolean
   /** Whether it has ResourceClaims although the problem has no devices. */
   readonly usesResourceClaims: boolean
@@ -60,7 +60,8 @@ export interface PodShape {
 }
 
 /** The properties of a shape that relaxation keeps. */
-interface Fixed extends Pick<PodShape, 'amounts' | 'hostPorts' | 'volumes' | 'usesResourceClaims'> {
+interface RelaxationInvariants
+  extends Pick<PodShape, 'amounts' | 'hostPorts' | 'volumes' | 'usesResourceClaims'> {
   /** Requirements in addition to the spec. */
   readonly domain: Requirements
 }
@@ -98,8 +99,8 @@ export class PodShapes {
       hostPorts: hostPortsOf(source.spec),
       volumes:
         source.volumeAlternatives.length === 0
-          ? [this.#wish(new Map())]
-          : source.volumeAlternatives.map((list) => this.#wish(parseRequirements(list))),
+          ? [this.#demand(new Map())]
+          : source.volumeAlternatives.map((list) => this.#demand(parseRequirements(list))),
       usesResourceClaims: !this.#areDevicesKnown && (source.spec.resourceClaims ?? []).length > 0,
       domain: everywhere,
     })
@@ -113,15 +114,15 @@ export class PodShapes {
     return known ?? amounts
   }
 
-  #make(spec: PodSpec, source: ShapeSource, fixed: Fixed): PodShape {
+  #make(spec: PodSpec, source: ShapeSource, fixed: RelaxationInvariants): PodShape {
     const { strict, preferred } = podRequirements(spec)
     const { domain, ...given } = fixed
-    const wishFor = (requirements: Requirements) => this.#wish(merged(requirements, domain))
+    const wishFor = (requirements: Requirements) => this.#demand(merged(requirements, domain))
     const strictWish = wishFor(strict)
     const index = this.#count++
     let next: PodShape | undefined
     let isRelaxed = false
-    let required: readonly Wish[] | undefined
+    let required: readonly NodeDemand[] | undefined
     const within = new Map<string, PodShape>()
     return {
       index,
@@ -158,7 +159,7 @@ export class PodShapes {
     }
   }
 
-  #intern(spec: PodSpec, source: ShapeSource, fixed: Fixed): PodShape {
+  #intern(spec: PodSpec, source: ShapeSource, fixed: RelaxationInvariants): PodShape {
     const { volumes: _, affinity, ...rest } = spec
     const { nodeAffinity, podAffinity, podAntiAffinity } = affinity ?? {}
     const preferred = [
@@ -210,7 +211,7 @@ export class PodShapes {
     return id
   }
 
-  #wish(requirements: Requirements): Wish {
+  #demand(requirements: Requirements): NodeDemand {
     const host = requirements.get(labels.hostname)
     if (host === undefined) return { state: this.#states.idOf(requirements), host }
     const others = [...requirements.values()].filter((set) => set !== host)

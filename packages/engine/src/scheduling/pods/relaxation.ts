@@ -108,7 +108,7 @@ function withoutFirstTerm(spec: PodSpec): PodSpec | undefined {
 }
 
 /** The list without its heaviest entry; of equal ones without the first. */
-function lessHeaviest<T extends { readonly weight: number }>(
+function withoutHeaviestEntry<T extends { readonly weight: number }>(
   list: readonly T[] | undefined,
 ): T[] | undefined {
   if (list === undefined || list.length === 0) return undefined
@@ -117,7 +117,7 @@ function lessHeaviest<T extends { readonly weight: number }>(
 }
 
 function withoutHeaviest(spec: PodSpec, kind: 'podAffinity' | 'podAntiAffinity'): PodSpec | undefined {
-  const rest = lessHeaviest(spec.affinity?.[kind]?.preferredDuringSchedulingIgnoredDuringExecution)
+  const rest = withoutHeaviestEntry(spec.affinity?.[kind]?.preferredDuringSchedulingIgnoredDuringExecution)
   if (rest === undefined) return undefined
   return withAffinity(spec, {
     [kind]: { ...spec.affinity?.[kind], preferredDuringSchedulingIgnoredDuringExecution: rest },
@@ -126,7 +126,7 @@ function withoutHeaviest(spec: PodSpec, kind: 'podAffinity' | 'podAntiAffinity')
 
 function withoutPreferredNodeAffinity(spec: PodSpec): PodSpec | undefined {
   const nodeAffinity = spec.affinity?.nodeAffinity
-  const rest = lessHeaviest(nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution)
+  const rest = withoutHeaviestEntry(nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution)
   if (rest === undefined) return undefined
   return withAffinity(spec, {
     nodeAffinity: { ...nodeAffinity, preferredDuringSchedulingIgnoredDuringExecution: rest },

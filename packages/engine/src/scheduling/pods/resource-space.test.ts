@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { KnownVectors, ResourceSpace } from './resource-space.ts'
+import { VectorCache, ResourceSpace } from './resource-space.ts'
 
 test('amounts that last are read once for decisions about the same resources, and anew for others', () => {
-  const known = new KnownVectors()
+  const known = new VectorCache()
   const amounts = { cpu: 2, memory: 3 }
   const spaceOf = (...names: readonly string[]) => {
     const space = new ResourceSpace(known)

@@ -13,7 +13,7 @@ interface Layout {
  * Caches vectors between decisions, as most nodes do not change. The key is the amounts object, so changed amounts must
  * be a new object.
  */
-export class KnownVectors {
+export class VectorCache {
   readonly #vectors = new WeakMap<Resources, { readonly layout: Layout; readonly amounts: Amounts }>()
   #layout: Layout = { key: '' }
 
@@ -37,12 +37,12 @@ export class KnownVectors {
 /** The resources of one decision, each with its index in vectors. */
 export class ResourceSpace {
   readonly #index = new Map<string, number>()
-  readonly #known: KnownVectors | undefined
+  readonly #known: VectorCache | undefined
   /** Of the resources that are known now; undefined after a change. */
   #layout: Layout | undefined
 
   /** @param known cache of vectors from earlier decisions. */
-  constructor(known?: KnownVectors) {
+  constructor(known?: VectorCache) {
     this.#known = known
   }
 

@@ -14,13 +14,13 @@ import {
 } from '@tenon/api'
 import { compareText } from '../../input/compare-text.ts'
 import type { DevicesInput } from '../../input/devices.ts'
-import { misshapenFields } from '../../eligibility/pod-shape.ts'
+import { invalidFields } from '../../eligibility/pod-shape.ts'
 import { shapeProblemText } from '../../eligibility/pool-shape.ts'
 import { withoutPreferences } from '../pods/relaxation.ts'
 import { finished } from '../../steps.ts'
 import { type HostNames, hostNames, withHostNames } from './named-nodes.ts'
 import { problemText } from '../../input/problem-text.ts'
-import { knownSpecs, type KnownSpecs, type SpecReading, textOf } from './spec-reading.ts'
+import { knownSpecs, type SpecCache, type SpecReading, textOf } from './spec-reading.ts'
 import type {
   AttachLimits,
   DaemonInput,
@@ -129,7 +129,7 @@ const podsPerStep = 500
  */
 export function* problemInSteps(
   input: SchedulingInput,
-  known: KnownSpecs = knownSpecs(),
+  known: SpecCache = knownSpecs(),
 ): Generator<undefined, Problem, undefined> {
   const reader = new PodReader(input, known)
   yield* eachOf(input.pods, podsPerStep, (pod, index) => reader.readSpec(index, pod))
@@ -203,7 +203,7 @@ function groupSources({ pods, podGroups = [] }: SchedulingInput): readonly Group
 }
 
 /** {@link problemInSteps} without a pause. */
-export function problemOf(input: SchedulingInput, known?: KnownSpecs): Problem {
+export function problemOf(input: SchedulingInput, known?: SpecCache): Problem {
   return finished(problemInSteps(input, known))
 }
 
@@ -242,7 +242,7 @@ class PodReader {
   /** Shapes of pods of which nothing counts but these three: most of them. */
   readonly #plain = new Map<string, Map<PodOrigin, (number | undefined)[]>>()
 
-  constructor(input: SchedulingInput, known: KnownSpecs) {
+  constructor(input: SchedulingInput, known: SpecCache) {
     this.#input = input
     this.#hostOf = hostNames(input.nodes, input.topology.nodes)
     this.#read = known.reading()
@@ -262,7 +262,7 @@ class PodReader {
       const { spec } = pod
       let id = this.#specs.get(key)
       if (id === undefined) {
-        const problems = misshapenFields(pod)
+        const problems = invalidFields(pod)
         if (problems.length > 0) throw new TypeError(shapeProblemText(problems))
         id = this.#reduced.length
         this.#specs.set(key, id)

@@ -1,16 +1,16 @@
 /** Reads from each pod, once, what decides where it may go: nearly all pods of the next problem are the same objects. */
 import { ownValue, type Pod, type PodSpec, type PodStatus } from '@tenon/api'
 import { hostPortOf } from '../../input/host-ports.ts'
-import { KnownPods } from './known-pods.ts'
+import { PodCache } from './pod-cache.ts'
 import { problemText } from '../../input/problem-text.ts'
 
 type Held = NonNullable<PodStatus['containerStatuses']>[number]
 
 /** The cache of read pods, kept from one problem to the next. */
-export type KnownSpecs = KnownPods<SpecReading>
+export type SpecCache = PodCache<SpecReading>
 
-export function knownSpecs(): KnownSpecs {
-  return new KnownPods(specReading)
+export function knownSpecs(): SpecCache {
+  return new PodCache(specReading)
 }
 
 /** The parts of a pod that take time to read; invalid pods are read too. */

@@ -116,9 +116,9 @@ describe('what a type holds', () => {
 
 describe('pods with ResourceClaims', () => {
   test('SCH-171 such a pod fails at once with all its wishes, other pods proceed', () => {
-    const wish = preferring([1, anExpression(labels.zone, 'In', 'mars')])
-    const claiming = aPod({ cpu: '1' }, { ...wish, resourceClaims: [{ name: 'device' }] })
-    const other = aPod({ cpu: '1' }, wish)
+    const demand = preferring([1, anExpression(labels.zone, 'In', 'mars')])
+    const claiming = aPod({ cpu: '1' }, { ...demand, resourceClaims: [{ name: 'device' }] })
+    const other = aPod({ cpu: '1' }, demand)
     const result = schedule(anInput({ pods: [claiming, other], nodes: [aNode('roomy')] }))
     assert.deepEqual(
       result.failures.map(({ pod }) => pod),

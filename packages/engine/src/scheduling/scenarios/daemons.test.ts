@@ -123,8 +123,8 @@ describe('daemon pods on new nodes', () => {
   })
 
   test('SCH-164 a daemon is counted though its preferred node affinity matches nothing', () => {
-    const wish = preferring([1, anExpression(labels.zone, 'In', 'mars')])
-    assert.equal(counted(aDaemon(twoCores, wish)), 2000)
+    const demand = preferring([1, anExpression(labels.zone, 'In', 'mars')])
+    assert.equal(counted(aDaemon(twoCores, demand)), 2000)
   })
 
   test('a daemon that no type has room for refuses every pod', () => {

@@ -137,7 +137,7 @@ describe('NodePools with a PreferNoSchedule taint', () => {
   })
 
   test('SCH-29 alone, the pool is used after every preference of the pod was given up', () => {
-    const wishes = {
+    const demands = {
       affinity: {
         ...preferring([1, anExpression(labels.zone, 'In', 'zone-2')]).affinity,
         podAffinity: {
@@ -156,7 +156,7 @@ describe('NodePools with a PreferNoSchedule taint', () => {
       ],
     }
     const types = typesIn('zone-1', 'zone-2')
-    const pods = [aPod({}, wishes)]
+    const pods = [aPod({}, demands)]
     const plain = schedule(anInput({ pods, pools: [aPoolInput(aPool('plain'), types)] }))
     assert.deepEqual(
       plain.claims.map((claim) => requirementsOn(claim, labels.zone)),

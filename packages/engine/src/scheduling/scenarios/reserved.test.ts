@@ -188,9 +188,9 @@ describe('waiting for a reservation', () => {
       poolOf(aPool('first', { weight: 10 }), aType('plain', 8, 32)),
       poolOf(aPool('liked'), reservable('a', { 'r-1': 1 })),
     ]
-    const wish = preferring([1, anExpression(labels.nodePool, 'In', 'liked')])
+    const demand = preferring([1, anExpression(labels.nodePool, 'In', 'liked')])
     assertOneWaits(
-      times(2, () => aPod({ cpu: '5' }, wish)),
+      times(2, () => aPod({ cpu: '5' }, demand)),
       pools,
       'liked',
     )

@@ -3,7 +3,7 @@ import { labels, ownValue, type Taint } from '@tenon/api'
 import type { TopologyNode } from '../../input/input.ts'
 import { labelRequirements, type Requirements } from '../../requirements/requirements.ts'
 import type { RequirementStates, StateId } from '../../requirements/states.ts'
-import { remembered } from '../remembered.ts'
+import { memoized } from '../memoized.ts'
 import { DomainNames } from './domain-names.ts'
 import type { TopologyGroup } from './group.ts'
 
@@ -59,7 +59,7 @@ export class NodeDomains {
 
   /** The domains of these nodes, as far as it is certain which they will be. */
   ofLaunches(launches: readonly Launch[]): DomainsOfGroup {
-    return remembered((group) => {
+    return memoized((group) => {
       const domains = new Set<number>()
       for (const { state, taints } of launches) {
         const node = this.#states.get(state)

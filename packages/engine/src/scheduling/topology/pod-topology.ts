@@ -216,7 +216,7 @@ export class PodTopology {
    * They can only differ in domains without a node, where no node with room for the pod could be launched.
    * @param shapes the shapes of all pods.
    */
-  foresaw(launches: readonly Launch[], shapes: Iterable<PodShape>): boolean {
+  predictsDomains(launches: readonly Launch[], shapes: Iterable<PodShape>): boolean {
     const { launched } = this.#nodes
     const opened = this.#nodes.ofLaunches(launches)
     const hasLess = (shape: PodShape, than: DomainsOfGroup, domains: DomainsOfGroup) =>

@@ -15,7 +15,7 @@ import {
   parseRequirements,
   type Requirements,
 } from '../../requirements/requirements.ts'
-import { KnownVectors } from '../pods/resource-space.ts'
+import { VectorCache } from '../pods/resource-space.ts'
 import { allocatableGroups } from './allocatable.ts'
 
 /** An offering. */
@@ -56,14 +56,14 @@ export interface CompiledType {
  */
 export class TypeReader {
   /** Vectors of amounts, kept between decisions likewise. */
-  readonly vectors = new KnownVectors()
-  readonly #known = new WeakMap<InstanceType, CompiledType | Misread>()
+  readonly vectors = new VectorCache()
+  readonly #known = new WeakMap<InstanceType, CompiledType | InvalidType>()
   readonly #terms = new Map<string, Terms>()
   readonly #sales = new Map<string, Sale>()
   #nextTerms = 0
 
   /** The compiled type, or what is wrong with it. */
-  read(type: InstanceType): CompiledType | Misread {
+  read(type: InstanceType): CompiledType | InvalidType {
     let known = this.#known.get(type)
     if (known === undefined) {
       known = this.#compile(type)
@@ -72,7 +72,7 @@ export class TypeReader {
     return known
   }
 
-  #compile(type: InstanceType): CompiledType | Misread {
+  #compile(type: InstanceType): CompiledType | InvalidType {
     try {
       requireReadableType(type)
       return {
@@ -133,7 +133,7 @@ function isObject(value: unknown): boolean {
 }
 
 /** An invalid type. */
-export interface Misread {
+export interface InvalidType {
   readonly problem: unknown
 }
 

@@ -67,7 +67,7 @@ export type SearchKey = Pick<SearchInput, 'candidates' | 'budgets' | 'catalogue'
 
 /** What the engine may leave out of the search. */
 export type Unchanged = Required<Pick<ConsolidationQuestion, 'unchanged' | 'settled'>> &
-  Pick<ConsolidationQuestion, 'roomier' | 'inVain'>
+  Pick<ConsolidationQuestion, 'roomier' | 'failedGroups'>
 
 /** Nothing may be left out. */
 export const nothingUnchanged: Unchanged = { unchanged: new Set(), settled: new Set() }
@@ -139,7 +139,7 @@ export class ConsolidationMemo {
       unchanged,
       settled,
       roomier: new Set(roomier.map(({ name }) => name)),
-      inVain: this.#failedGroups,
+      failedGroups: this.#failedGroups,
     }
   }
 

@@ -51,7 +51,7 @@ type LaunchOutcome =
   | { readonly kind: 'failed'; readonly error: unknown }
 
 /** The first stage: creates the instance of a claim (lifecycle.md 3.1). */
-export class Launcher {
+export class InstanceLauncher {
   readonly #deps: Dependencies
   /** Instances by claim UID until the claim stores them, so that a cache that is behind never launches twice. */
   readonly #results = new Map<string, { readonly instance: ProviderInstance; readonly expiresMs: number }>()

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import type { Node, NodeClaim, NodePool, Pod } from '@tenon/api'
 import { rfc3339, VirtualClock } from '@tenon/runtime'
 import { consolidateAfterKept, limitsKept } from './pools.ts'
+import type { World } from '../../world.ts'
 import type { ApiWrite, Scene } from './scene.ts'
 
 const minute = 60_000
@@ -71,7 +72,7 @@ describe('the rest of an empty node', () => {
 })
 
 describe('limits of a NodePool', () => {
-  const limited = { ...pool, spec: { limits: { cpu: '10' } } } as unknown as NodePool
+  const limited: NodePool = { ...pool, spec: { ...pool.spec, limits: { cpu: '10' } } }
   const condition = {
     type: 'DisruptionReason',
     status: 'True',
@@ -97,16 +98,16 @@ describe('limits of a NodePool', () => {
     const clock = new VirtualClock()
     const said: string[] = []
     const claims = [launched('old', clock.now(), true)]
-    const scene = {
+    const scene: Partial<Scene> = {
       clock,
       blindMs: 5000,
-      violate: (invariant: string) => said.push(invariant),
-      world: { claims: () => claims },
+      violate: (invariant) => said.push(invariant),
+      world: Object.create({ claims: () => claims }) as World,
     }
-    const rule = limitsKept(scene as unknown as Scene)
+    const rule = limitsKept(scene as Scene)
     rule.pool?.(limited, undefined)
     await clock.advance(takenBackMs)
-    const [old] = claims as [NodeClaim]
+    const old = claims[0]
     claims[0] = launched('old', 0, false)
     rule.claim?.(claims[0], old)
     await clock.advance(minute + 3000 - takenBackMs)

@@ -2,7 +2,7 @@
 import { controllerOf, type Pod, podRequests } from '@tenon/api'
 
 /** Equal for pods that are interchangeable on a node, even for topology rules of other pods. */
-export function likenessOf(pod: Pod): string {
+export function interchangeKey(pod: Pod): string {
   return JSON.stringify([controllerOf(pod)?.uid, pod.metadata.labels, demandsOf(pod)])
 }
 

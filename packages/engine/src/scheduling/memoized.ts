@@ -1,5 +1,5 @@
 /** Caches the results of a function by its argument. */
-export function remembered<K extends object, V>(workOut: (key: K) => V): (key: K) => V {
+export function memoized<K extends object, V>(workOut: (key: K) => V): (key: K) => V {
   const known = new Map<K, V>()
   return (key) => {
     const value = known.has(key) ? (known.get(key) as V) : workOut(key)

@@ -31,7 +31,7 @@ export interface BinList {
 }
 
 /** Kept from one decision to the next. It does not change decisions. */
-export class KnownPackings {
+export class PackingCache {
   /** By packed items. The generation that was not used recently is dropped first. */
   #young = new Map<string, Packing | undefined>()
   #old: ReadonlyMap<string, Packing | undefined> = new Map()

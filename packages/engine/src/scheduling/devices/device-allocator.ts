@@ -2,10 +2,16 @@
 import { compatible, merged, type Requirements } from '../../requirements/requirements.ts'
 import type { ClaimShortage, DeviceRefusal } from '../../reasons/device-reasons.ts'
 import type { CompiledDevices } from './compiled-devices.ts'
-import { DeviceLedger, type Hold, type Taker } from './ledger.ts'
+import { DeviceLedger, type HeldDevice, type Consumer } from './ledger.ts'
 import type { TypeDevices } from './pools.ts'
 import { type DeviceSupply, shortageOf } from './shortage.ts'
-import { DeviceSearch, type Finding, type SoughtClaim, type StepBudget, type TakerView } from './search.ts'
+import {
+  DeviceSearch,
+  type DeviceSolution,
+  type SoughtClaim,
+  type StepBudget,
+  type ConsumerView,
+} from './search.ts'
 
 /** The maximum number of devices that are tried for one pod, on all nodes and claims together. */
 const stepsPerPod = 200_000
@@ -17,13 +23,13 @@ export interface DeviceOffer {
   /** Node requirements for access to the devices. */
   readonly requirements: Requirements
   /** By type: devices for claims that are not allocated yet. */
-  readonly findings: ReadonlyMap<TypeDevices, Finding>
+  readonly solutions: ReadonlyMap<TypeDevices, DeviceSolution>
   readonly sought: readonly SoughtClaim[]
-  readonly taker: Taker
+  readonly consumer: Consumer
 }
 
 /** A node or open claim that is checked for devices. */
-export interface DeviceQuestion extends TakerView {
+export interface DeviceQuestion extends ConsumerView {
   readonly requirements: Requirements
   /** Whether its published devices are ignored, as the node is not initialized. */
   readonly isStarting: boolean
@@ -48,7 +54,7 @@ function require(state: OfferState, requirements: Requirements): void {
 }
 
 /** Allocations during simulations, which can be rolled back to a mark. */
-export class DeviceRoom {
+export class DeviceAllocator {
   readonly compiled: CompiledDevices
   readonly #ledger: DeviceLedger
   readonly #budget: StepBudget = { steps: stepsPerPod }
@@ -89,17 +95,17 @@ export class DeviceRoom {
       if (because !== undefined) return { kind: 'refused', claim: name, because }
     }
     const { sought, types } = state
-    const findings = sought.length === 0 ? undefined : this.#find(question, state)
-    if (findings?.size === 0) {
+    const solutions = sought.length === 0 ? undefined : this.#find(question, state)
+    if (solutions?.size === 0) {
       const kind = this.#budget.steps <= 0 ? 'tooManySteps' : 'noDevices'
       return { kind: 'refused', claim: sought[0]?.name ?? '', because: { kind } }
     }
     return {
-      types: new Set(findings?.keys() ?? types),
+      types: new Set(solutions?.keys() ?? types),
       requirements: state.asked,
-      findings: findings ?? new Map(),
+      solutions: solutions ?? new Map(),
       sought,
-      taker: question.taker,
+      consumer: question.consumer,
     }
   }
 
@@ -109,15 +115,16 @@ export class DeviceRoom {
    */
   #stand(
     name: string,
-    { taker, nodeName, mayBeUndefined }: DeviceQuestion,
+    { consumer, nodeName, mayBeUndefined }: DeviceQuestion,
     state: OfferState,
   ): DeviceRefusal['because'] | undefined {
     const grant = this.#ledger.grantOf(name)
     if (grant !== undefined) {
       const total = [...grant.requirements.values()].reduce(merged, nothing)
-      const isElsewhere = grant.usesTemplates && grant.taker !== taker
+      const isElsewhere = grant.usesTemplates && grant.consumer !== consumer
       if (isElsewhere || !compatible(state.effective, total, mayBeUndefined)) return { kind: 'elsewhere' }
-      if (grant.taker === taker) state.types = state.types.filter((type) => grant.requirements.has(type))
+      if (grant.consumer === consumer)
+        state.types = state.types.filter((type) => grant.requirements.has(type))
       require(state, total)
       return undefined
     }
@@ -139,25 +146,25 @@ export class DeviceRoom {
   }
 
   /** Finds devices for each type. Requirements of one type also apply to the types after it. */
-  #find(question: DeviceQuestion, state: OfferState): ReadonlyMap<TypeDevices, Finding> {
+  #find(question: DeviceQuestion, state: OfferState): ReadonlyMap<TypeDevices, DeviceSolution> {
     const { nodeName, isStarting } = question
     const published = this.compiled.published(isStarting ? undefined : nodeName)
     const context = { ledger: this.#ledger, suitabilities: this.compiled.suitabilities, budget: this.#budget }
-    const findings = new Map<TypeDevices, Finding>()
+    const solutions = new Map<TypeDevices, DeviceSolution>()
     for (const type of state.types) {
       const pools = type.pools.length === 0 ? published : [...published, ...type.pools]
       const { sought, effective } = state
-      const finding = new DeviceSearch(
+      const solution = new DeviceSearch(
         context,
         question,
         { type, pools, requirements: effective },
         sought,
       ).run()
-      if (finding === undefined) continue
-      findings.set(type, finding)
-      for (const requirements of finding.requirements.values()) require(state, requirements)
+      if (solution === undefined) continue
+      solutions.set(type, solution)
+      for (const requirements of solution.requirements.values()) require(state, requirements)
     }
-    return findings
+    return solutions
   }
 
   /** What is missing for a refused claim (`namespace/name`); undefined for an unknown claim. */
@@ -172,14 +179,14 @@ export class DeviceRoom {
   }
 
   /** Allocates the devices of an offer, for those types that the consumer may still become. */
-  take({ findings, sought, taker }: DeviceOffer, types: ReadonlySet<TypeDevices>): void {
-    const kept = [...findings].filter(([type]) => types.has(type))
+  take({ solutions, sought, consumer }: DeviceOffer, types: ReadonlySet<TypeDevices>): void {
+    const kept = [...solutions].filter(([type]) => types.has(type))
     for (const { name } of sought) {
       const holds = kept.flatMap(([, found]) => found.holds.filter(({ claim }) => claim === name))
       this.#ledger.grant(
         name,
         {
-          taker,
+          consumer,
           requirements: new Map(kept.map(([type, found]) => [type, found.requirements.get(name) ?? nothing])),
           usesTemplates: holds.some(({ device }) => device.pool.isTemplate),
         },
@@ -189,18 +196,18 @@ export class DeviceRoom {
   }
 
   /** Frees devices of types that the consumer can no longer become. */
-  retain(taker: Taker, types: ReadonlySet<TypeDevices>): void {
-    this.#ledger.retain(taker, types)
+  retain(consumer: Consumer, types: ReadonlySet<TypeDevices>): void {
+    this.#ledger.retain(consumer, types)
   }
 
-  heldBy(taker: Taker): readonly Hold[] {
-    return [...this.#ledger.holdsOf(taker)]
+  heldBy(consumer: Consumer): readonly HeldDevice[] {
+    return [...this.#ledger.holdsOf(consumer)]
   }
 
   /** Drivers that must publish devices on the consumer's node, in alphabetical order. */
-  driversOf(taker: Taker): readonly string[] {
+  driversOf(consumer: Consumer): readonly string[] {
     const drivers = new Set<string>()
-    for (const { device } of this.#ledger.holdsOf(taker))
+    for (const { device } of this.#ledger.holdsOf(consumer))
       if (device.pool.isTemplate) drivers.add(device.pool.driver)
     return [...drivers].toSorted()
   }

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { labels, type Pod, type PodSpec } from '@tenon/api'
 import * as fc from 'fast-check'
 import { anInput, aPod, spreading, times } from '../../testing/builders.test-support.ts'
-import { KnownPods } from './known-pods.ts'
+import { PodCache } from './pod-cache.ts'
 import type { PodOrigin } from '../../input/input.ts'
 import { problemOf } from './problem.ts'
 import { knownSpecs } from './spec-reading.ts'
@@ -60,7 +60,7 @@ describe('what is known of pods', () => {
 
   test('is read again only of what has come, where others have come or gone', () => {
     const read: string[] = []
-    const known = new KnownPods((pod) => {
+    const known = new PodCache((pod) => {
       read.push(pod.metadata.name)
       return pod.metadata.name
     })

@@ -4,11 +4,11 @@
  */
 import { compareResourceVersions, controllerOf, labels, type Pod, type Requirement } from '@tenon/api'
 import type { NewClaim } from '../../input/result.ts'
-import { likenessOf } from '../pods/likeness.ts'
+import { interchangeKey } from '../pods/interchangeable.ts'
 import { hardSpreadOf } from '../topology/hard-spread.ts'
 
 /** The parts of a claim that matter here. */
-type Twins = Pick<NewClaim, 'pods' | 'requirements'>
+type SpreadClaim = Pick<NewClaim, 'pods' | 'requirements'>
 
 /** The claim and domain of a pod in a plan. */
 interface Slot {
@@ -28,10 +28,10 @@ interface Group {
  * their domains. It tries pods in the order in which it last refused them, and a pod whose nomination exceeds
  * `maxSkew` at that moment loses it.
  */
-export function* withTwinsInTurn<T extends Twins>(
+export function* inSchedulerOrder<T extends SpreadClaim>(
   claims: readonly T[],
 ): Generator<undefined, readonly T[], undefined> {
-  const turns = yield* turnsOf(claims)
+  const turns = yield* swapsOf(claims)
   if (turns.size === 0) return claims
   return claims.map((claim) => {
     if (!claim.pods.some((pod) => turns.has(pod))) return claim
@@ -40,14 +40,14 @@ export function* withTwinsInTurn<T extends Twins>(
 }
 
 /** Which pod takes the slot of which other pod. */
-function* turnsOf(claims: readonly Twins[]): Generator<undefined, ReadonlyMap<Pod, Pod>, undefined> {
+function* swapsOf(claims: readonly SpreadClaim[]): Generator<undefined, ReadonlyMap<Pod, Pod>, undefined> {
   const groups = new Map<string, Group>()
   for (const [index, claim] of claims.entries()) {
     for (const pod of claim.pods) {
       const topologyKey = hardSpreadOf(pod)[0]?.topologyKey
       if (topologyKey === undefined || controllerOf(pod) === undefined) continue
       yield
-      const key = likenessOf(pod)
+      const key = interchangeKey(pod)
       const group: Group = groups.get(key) ?? { slots: [], levels: new Map() }
       groups.set(key, group)
       const domain = domainOf(claim, topologyKey) ?? String(index)
@@ -66,7 +66,7 @@ function* turnsOf(claims: readonly Twins[]): Generator<undefined, ReadonlyMap<Po
 }
 
 /** Undefined if each node is its own domain, or the domain is not decided yet. */
-function domainOf({ requirements }: Twins, topologyKey: string): string | undefined {
+function domainOf({ requirements }: SpreadClaim, topologyKey: string): string | undefined {
   if (topologyKey === labels.hostname) return undefined
   const single = requirements.find(
     ({ key, operator, values }: Requirement) =>

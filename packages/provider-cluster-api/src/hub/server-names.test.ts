@@ -4,7 +4,7 @@ import { createKubeClient, isKubeError, KubeError } from '@tenon/kube'
 import { oneChunk, VirtualClock } from '@tenon/runtime'
 import { kindsOf } from '../objects.ts'
 import { HubHealth } from './health.ts'
-import { toldApart } from './told-apart.ts'
+import { withServerNames } from './server-names.ts'
 
 test('an error of the hub names the hub, and keeps its kind', async () => {
   const client = createKubeClient({
@@ -26,7 +26,7 @@ test('an error of the hub names the hub, and keeps its kind', async () => {
     userAgent: 'test',
   })
   const health = new HubHealth(new VirtualClock())
-  const hub = toldApart(client, 'https://hub.example:6443', health)
+  const hub = withServerNames(client, 'https://hub.example:6443', health)
   const { machine } = kindsOf('cluster.x-k8s.io', 'v1beta2')
   for (const call of [
     () => hub.get(machine, { namespace: 'a', name: 'b' }),
@@ -44,14 +44,14 @@ test('an error of the hub names the hub, and keeps its kind', async () => {
 test('a hub that does not answer is away until it does; a refusal is an answer', () => {
   const clock = new VirtualClock()
   const health = new HubHealth(clock)
-  health.told()
+  health.record()
   assert.equal(health.awayUntilMs, undefined)
-  health.told(new KubeError('transport', 0, 'socket hang up'))
+  health.record(new KubeError('transport', 0, 'socket hang up'))
   const lostMs = clock.now()
   assert.equal(health.awayUntilMs, lostMs)
   assert.ok(health.isAway)
-  health.told(new KubeError('forbidden', 403, 'no'))
+  health.record(new KubeError('forbidden', 403, 'no'))
   assert.ok(!health.isAway)
-  health.told()
+  health.record()
   assert.equal(health.awayUntilMs, lostMs)
 })

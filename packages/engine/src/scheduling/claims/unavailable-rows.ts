@@ -10,7 +10,7 @@ import { portsClash } from '../../input/host-ports.ts'
 import { type Amounts, amountsFit, takeFrom } from '../pods/resource-space.ts'
 
 /** An unavailable offering with the room of its nodes. */
-export interface Withheld {
+export interface UnavailableRow {
   readonly type: CompiledType
   readonly requirements: Requirements
   readonly pricePerHour: PricePerHour
@@ -21,7 +21,7 @@ export interface Withheld {
 }
 
 /** All unavailable offerings of the pool. */
-export function withheldOf(pool: CompiledPool, context: TemplateContext): readonly Withheld[] {
+export function unavailableRowsOf(pool: CompiledPool, context: TemplateContext): readonly UnavailableRow[] {
   const { space, policy, attachments } = context
   const loadOn = daemonLoads(pool, context)
   return pool.types.flatMap((type) => {
@@ -37,7 +37,7 @@ export function withheldOf(pool: CompiledPool, context: TemplateContext): readon
       const room = space.vector(allocatable)
       takeFrom(room, daemons.amounts)
       attachments.limit(room, type.type.name)
-      return offerings.flatMap((offering): readonly Withheld[] => {
+      return offerings.flatMap((offering): readonly UnavailableRow[] => {
         const { requirements: stated, pricePerHour, unavailability } = offering
         const requirements = parseRequirements(stated)
         if (!compatible(pool.requirements, requirements, policy.wellKnownLabels)) return []
@@ -49,18 +49,21 @@ export function withheldOf(pool: CompiledPool, context: TemplateContext): readon
 
 /** Those that fit a claim with these requirements. */
 export function suiting(
-  withheld: readonly Withheld[],
+  unavailableRows: readonly UnavailableRow[],
   requirements: Requirements,
   wellKnown: ReadonlySet<string>,
-): readonly Withheld[] {
-  return withheld.filter(
+): readonly UnavailableRow[] {
+  return unavailableRows.filter(
     (each) => meets(each.type, requirements) && compatible(requirements, each.requirements, wellKnown),
   )
 }
 
 /** Those with room for the pod. */
-export function holding(withheld: readonly Withheld[], shape: PodShape): readonly Withheld[] {
-  return withheld.filter(
+export function holding(
+  unavailableRows: readonly UnavailableRow[],
+  shape: PodShape,
+): readonly UnavailableRow[] {
+  return unavailableRows.filter(
     ({ room, daemons }) =>
       amountsFit(shape.amounts, room) &&
       (shape.hostPorts.length === 0 || !portsClash(shape.hostPorts, daemons.ports)),
@@ -68,8 +71,10 @@ export function holding(withheld: readonly Withheld[], shape: PodShape): readonl
 }
 
 /** As part of a reason. */
-export function unavailableOfferings(withheld: readonly Withheld[]): readonly UnavailableOffering[] {
-  return withheld.map(({ type, requirements, unavailability }) => ({
+export function unavailableOfferings(
+  unavailableRows: readonly UnavailableRow[],
+): readonly UnavailableOffering[] {
+  return unavailableRows.map(({ type, requirements, unavailability }) => ({
     instanceType: type.type.name,
     zone: onlyValue(requirements, labels.zone),
     capacityType: onlyValue(requirements, labels.capacityType),

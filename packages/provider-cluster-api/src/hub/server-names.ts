@@ -5,10 +5,10 @@ import type { HubHealth } from './health.ts'
 const methods: ReadonlySet<PropertyKey> = new Set(['get', 'list', 'create', 'patch', 'delete'])
 
 /** A client whose errors name the server and are reported to `health`. */
-export function toldApart(
+export function withServerNames(
   client: WatchingKubeClient,
   server: string,
-  health: Pick<HubHealth, 'told'>,
+  health: Pick<HubHealth, 'record'>,
 ): WatchingKubeClient {
   return new Proxy(client, {
     get(target, key) {
@@ -19,10 +19,10 @@ export function toldApart(
       return async (...args: readonly unknown[]) => {
         try {
           const answer = await method(...args)
-          health.told()
+          health.record()
           return answer
         } catch (error) {
-          if (isKubeError(error)) health.told(error)
+          if (isKubeError(error)) health.record(error)
           throw isKubeError(error) ? named(error, server) : error
         }
       }

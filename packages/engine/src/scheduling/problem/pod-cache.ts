@@ -8,7 +8,7 @@ const mostSkipped = 256
  * Reads each pod once; pods are immutable. A lookup by object would cost more than reading most pods. So this relies on the
  * order: a pod is the next one of the previous list, or one soon after it.
  */
-export class KnownPods<Value> {
+export class PodCache<Value> {
   readonly #read: (pod: Pod) => Value
   #pods: readonly Pod[] = []
   #values: readonly Value[] = []

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { KnownPackings } from './known-packings.ts'
+import { PackingCache } from './packing-cache.ts'
 import { Effort, pack } from './packing.ts'
 
 const vector = (...amounts: readonly number[]) => Float64Array.from(amounts)
@@ -15,7 +15,7 @@ const bins = [
 const effort = () => new Effort(1_000_000, () => false)
 
 test('what was packed before is not packed again, and what is other is', () => {
-  const packings = new KnownPackings()
+  const packings = new PackingCache()
   const first = packings.pack(items, { id: 1, bins }, effort())
   assert.deepEqual(first, pack(items, bins, effort()))
   assert.equal(packings.pack(items, { id: 1, bins }, effort()), first)
@@ -29,7 +29,7 @@ test('what was packed before is not packed again, and what is other is', () => {
 })
 
 test('what there was no time for is tried again', () => {
-  const packings = new KnownPackings()
+  const packings = new PackingCache()
   assert.equal(packings.pack(items, { id: 1, bins }, new Effort(1, () => true)), undefined)
   assert.deepEqual(packings.pack(items, { id: 1, bins }, effort()), pack(items, bins, effort()))
 })

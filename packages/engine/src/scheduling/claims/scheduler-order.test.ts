@@ -4,7 +4,7 @@ import { labels, type Pod } from '@tenon/api'
 import { anInput, aPoolInput, aPool, aType, strictPolicy } from '../../testing/builders.test-support.ts'
 import { finished } from '../../steps.ts'
 import { schedule } from '../schedule.ts'
-import { withTwinsInTurn } from './twin-order.ts'
+import { inSchedulerOrder } from './scheduler-order.ts'
 
 /** @param refused the resource version that the scheduler's last refusal left. */
 function replica(name: string, refused: number, topologyKey: string, owner = 'one'): Pod {
@@ -33,7 +33,7 @@ function traded(plan: readonly (readonly [zone: string, ...pods: readonly Pod[]]
     const requirements = [{ key: labels.zone, operator: 'In' as const, values: [zone] }]
     return { requirements, pods }
   })
-  return finished(withTwinsInTurn(claims)).map(({ pods }) => pods.map(({ metadata }) => metadata.name))
+  return finished(inSchedulerOrder(claims)).map(({ pods }) => pods.map(({ metadata }) => metadata.name))
 }
 
 test('the pods that are tried first go to a zone each, before any zone gets its second one', () => {

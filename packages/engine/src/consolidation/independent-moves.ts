@@ -21,7 +21,7 @@ interface Budget {
  * keeps the limits of NodePools by itself, not all of them together.
  * @param most moves at most.
  */
-export function apart(
+export function independentMoves(
   whatIf: WhatIf,
   found: readonly Repacking[],
   budget: Budget,

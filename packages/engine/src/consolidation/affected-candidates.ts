@@ -9,14 +9,14 @@ import type { Candidate, WhatIf } from './what-if.ts'
  * Settled candidates with pods that fit on a node with more room now, or whose removal does not depend on resources alone:
  * rules about other pods bind their pods, or Balanced weighs moves against the totals of their NodePool.
  */
-export function concernedBy(
+export function affectedCandidates(
   whatIf: WhatIf,
   { settled, roomier }: Pick<ConsolidationQuestion, 'settled' | 'roomier'>,
 ): readonly Candidate[] {
   if (settled === undefined || roomier === undefined) return []
   const nodes = whatIf.nodes.all.filter(({ input }) => roomier.has(input.name))
   const known = new Map<PodShape, readonly NodeFill[]>()
-  const takers = (shape: PodShape): readonly NodeFill[] => {
+  const nodesFor = (shape: PodShape): readonly NodeFill[] => {
     const found =
       known.get(shape) ??
       nodes.filter((node) => amountsFit(shape.amounts, node.remaining) && whatIf.nodes.suits(node, shape))
@@ -30,7 +30,7 @@ export function concernedBy(
         candidate.pods.some(
           (pod) =>
             !whatIf.isPlain(pod) ||
-            takers(whatIf.compiled.shapeOf(pod)).some((node) => node !== candidate.node),
+            nodesFor(whatIf.compiled.shapeOf(pod)).some((node) => node !== candidate.node),
         )),
   )
 }
