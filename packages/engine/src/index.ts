@@ -22,7 +22,7 @@ export { knownSpecs } from './scheduling/problem/spec-reading.ts'
 export { allowedDisruptions, unlimited, unreadableBudget } from './consolidation/budgets.ts'
 export { type BudgetWindow, budgetWindows } from './consolidation/budget-windows.ts'
 export type {
-  ConsolidationRemark,
+  ConsolidationFinding,
   ConsolidationResult,
   DisruptionResult,
   NodeRefusal,

@@ -73,7 +73,7 @@ export function buildControllers(given: OperatorParts, sweep: SweepGuard): Contr
   return { runnables: runnables(specs, settings.cpuRequestsMillis, { ...deps, pace }), explainer }
 }
 
-/** In the order in which they are told of a change and started. */
+/** In the order in which they start and see a change. */
 function controllerSpecs(
   parts: Assembly,
   sweep: SweepGuard,

@@ -1,7 +1,7 @@
 import type { EventRecorder, KubeClient } from '@tenon/kube'
 import type { Caches } from './state/caches.ts'
 
-/** The Kubernetes API as a controller has it that reads these caches, writes and tells of objects. */
+/** The Kubernetes API of a controller: a client, the caches that it reads, and events. */
 export interface Kubernetes<Read extends keyof Caches = keyof Caches> {
   /** Writes, and reads what must not be old. */
   readonly client: KubeClient

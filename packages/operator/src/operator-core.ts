@@ -249,7 +249,7 @@ export class OperatorCore {
     return this.#questions
   }
 
-  /** What this process knows that no object tells. */
+  /** What this process knows and no object says. */
   memory(): OperatorMemory {
     const { state, launchGuard } = this
     const pools = this.caches.nodePools.list().map(({ metadata }) => metadata.name)

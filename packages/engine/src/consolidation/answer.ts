@@ -11,7 +11,7 @@ import type {
   DisruptionQuestion,
   Move,
   Refusal,
-  Remark,
+  Finding,
   Removal,
 } from './question.ts'
 
@@ -42,14 +42,14 @@ export type NodeRefusal =
   | Exclude<Refusal, { kind: 'stranded' }>
   | { readonly kind: 'stranded'; readonly pods: readonly Failure[] }
 
-export type ConsolidationRemark =
-  | Exclude<Remark, { kind: 'refused' }>
+export type ConsolidationFinding =
+  | Exclude<Finding, { kind: 'refused' }>
   | { readonly kind: 'refused'; readonly node: string; readonly refusal: NodeRefusal }
 
 /** The result of a search for consolidation. */
-export interface ConsolidationResult extends Omit<Consolidation, 'moves' | 'remarks'> {
+export interface ConsolidationResult extends Omit<Consolidation, 'moves' | 'findings'> {
   readonly moves: readonly PlannedMove[]
-  readonly remarks: readonly ConsolidationRemark[]
+  readonly findings: readonly ConsolidationFinding[]
 }
 
 export type DisruptionResult =
@@ -96,7 +96,7 @@ export function disruptionResult(
       isComplete: removal.isComplete,
     }
   }
-  const { moves, remarks, ...rest } = answer
+  const { moves, findings, ...rest } = answer
   return {
     ...rest,
     moves: moves.map(({ waves, ...move }: Move) => ({
@@ -104,9 +104,9 @@ export function disruptionResult(
       ...planned(move),
       ...(waves && { waves: waves.map((wave) => wave.flatMap((pod) => pods[pod] ?? [])) }),
     })),
-    remarks: remarks.map((remark): ConsolidationRemark => {
-      if (remark.kind !== 'refused') return remark
-      const { node, refusal } = remark
+    findings: findings.map((finding): ConsolidationFinding => {
+      if (finding.kind !== 'refused') return finding
+      const { node, refusal } = finding
       return {
         kind: 'refused',
         node,

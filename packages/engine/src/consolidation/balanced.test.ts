@@ -124,7 +124,7 @@ test('DIS-133 a node whose removal would score too little is not looked at', () 
     instances: { here, there: { type, stays: true } },
     totals: { default: { cost: 100, disruption: 4 } },
   })
-  assert.deepEqual([result.moves, result.remarks], [[], []])
+  assert.deepEqual([result.moves, result.findings], [[], []])
   assert.equal(mayBeApproved(candidate(), new Map()), true)
   assert.equal(mayBeApproved(candidate(), pool(0, 4)), true)
   assert.equal(mayBeApproved(candidate({ policy: 'WhenEmptyOrUnderutilized' }), pool(1000, 4)), true)

@@ -12,7 +12,7 @@ import {
   boundTo,
   strictPolicy,
 } from '../testing/builders.test-support.ts'
-import { type ConsolidationRemark, type ConsolidationResult, disruptionResult } from './answer.ts'
+import { type ConsolidationFinding, type ConsolidationResult, disruptionResult } from './answer.ts'
 import { examine } from './examine.ts'
 import type { CandidateInput, ConsolidationQuestion, PoolTotals } from './question.ts'
 
@@ -167,17 +167,17 @@ function candidateOf(name: string, instance: Instance): CandidateInput {
 }
 
 /** Why each node stays that something is said of, by kind. */
-export function refusals({ remarks }: ConsolidationResult): Readonly<Record<string, string>> {
+export function refusals({ findings }: ConsolidationResult): Readonly<Record<string, string>> {
   return Object.fromEntries(
-    remarks.flatMap((remark) => (remark.kind === 'refused' ? [[remark.node, remark.refusal.kind]] : [])),
+    findings.flatMap((finding) => (finding.kind === 'refused' ? [[finding.node, finding.refusal.kind]] : [])),
   )
 }
 
 /** Scored moves, in order. */
 export function scores({
-  remarks,
-}: ConsolidationResult): readonly Extract<ConsolidationRemark, { kind: 'scored' }>[] {
-  return remarks.flatMap((remark) => (remark.kind === 'scored' ? [remark] : []))
+  findings,
+}: ConsolidationResult): readonly Extract<ConsolidationFinding, { kind: 'scored' }>[] {
+  return findings.flatMap((finding) => (finding.kind === 'scored' ? [finding] : []))
 }
 
 /** Nodes that go, and the types that come for them, of each move. */

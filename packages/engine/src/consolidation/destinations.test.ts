@@ -43,10 +43,10 @@ test('DIS-103 a node stays whose pods would need a node that is still starting',
   }
   const result = consolidate('single', { instances })
   assert.deepEqual(moves(result), [])
-  const [remark] = result.remarks
-  assert.ok(remark?.kind === 'refused' && remark.refusal.kind === 'stranded')
+  const [finding] = result.findings
+  assert.ok(finding?.kind === 'refused' && finding.refusal.kind === 'stranded')
   assert.deepEqual(
-    remark.refusal.pods.map(({ pod, reason }) => [pod.metadata.uid, reason]),
+    finding.refusal.pods.map(({ pod, reason }) => [pod.metadata.uid, reason]),
     pods.map(({ metadata }) => [metadata.uid, { kind: 'uninitializedNode', node: 'starting' }]),
   )
 })
@@ -171,10 +171,10 @@ test('DIS-164 a pod with a resource claim keeps its node, and is named', () => {
     instances: { here: cheapest(pod), there: { type: small, stays: true } },
   })
   assert.deepEqual(moves(result), [])
-  const [remark] = result.remarks
-  assert.ok(remark?.kind === 'refused' && remark.refusal.kind === 'stranded')
+  const [finding] = result.findings
+  assert.ok(finding?.kind === 'refused' && finding.refusal.kind === 'stranded')
   assert.deepEqual(
-    remark.refusal.pods.map(({ pod: { metadata }, reason }) => [metadata.name, reason.kind]),
+    finding.refusal.pods.map(({ pod: { metadata }, reason }) => [metadata.name, reason.kind]),
     [[pod.metadata.name, 'resourceClaims']],
   )
 })

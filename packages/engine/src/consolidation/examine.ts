@@ -116,7 +116,7 @@ function unanswered(question: DisruptionQuestion): DisruptionAnswer {
   return {
     kind: 'consolidation',
     moves: [],
-    remarks: [],
+    findings: [],
     isLimitedByBudget: false,
     examined: 0,
     isTimedOut: true,

@@ -13,7 +13,7 @@ import { affectedCandidates } from './affected-candidates.ts'
 import { cheapestStates, type EndState } from './end-state.ts'
 import { type Fleet, fleetOf, wasteOf } from './fleet.ts'
 import { MoveFinder, type MoveOutcome, priceOf } from './move.ts'
-import type { CandidateInput, Consolidation, ConsolidationQuestion, Move, Remark } from './question.ts'
+import type { CandidateInput, Consolidation, ConsolidationQuestion, Move, Finding } from './question.ts'
 import { survey } from './single.ts'
 import { type Candidate, bySavings, type WhatIf } from './what-if.ts'
 import type { SchedulingControl } from '../scheduling/pace.ts'
@@ -59,7 +59,7 @@ class GlobalSearch {
   readonly #control: SchedulingControl
   readonly #finder: MoveFinder
   readonly #leastPrice: LeastPrice
-  readonly #remarks: Remark[] = []
+  readonly #findings: Finding[] = []
   /** Names of nodes that would be replaced if nodes under `consolidateAfter` had no room for their pods. */
   readonly #waiting = new Set<string>()
   #isLimitedByBudget = false
@@ -90,7 +90,7 @@ class GlobalSearch {
     if (moves.length === 0 && this.#question.leastSavings === undefined) this.#reportRefusals()
     return {
       moves,
-      remarks: this.#remarks,
+      findings: this.#findings,
       isTimedOut: this.#control.shouldStop(),
       isLimitedByBudget: this.#isLimitedByBudget,
       examined: this.#examined,
@@ -254,12 +254,12 @@ class GlobalSearch {
     // Candidates in `settled` are reported too, so that their reasons do not expire; only `unchanged` ones are
     // left out.
     const candidates = this.#whatIf.candidates.filter((candidate) => !this.#isUnchanged([candidate]))
-    const { remarks } = survey(this.#whatIf, this.#question, this.#control, candidates)
-    for (const remark of remarks) {
-      if (remark.kind === 'refused') this.#remarks.push(remark)
-      if (remark.kind !== 'possible') continue
-      for (const node of remark.nodes)
-        this.#remarks.push({
+    const { findings } = survey(this.#whatIf, this.#question, this.#control, candidates)
+    for (const finding of findings) {
+      if (finding.kind === 'refused') this.#findings.push(finding)
+      if (finding.kind !== 'possible') continue
+      for (const node of finding.nodes)
+        this.#findings.push({
           kind: 'refused',
           node,
           refusal: { kind: this.#waiting.has(node) ? 'busyNodes' : 'noCheaper' },
@@ -283,7 +283,7 @@ class GlobalSearch {
 
   #reportPossible({ candidates: nodes, claims, savings }: Move): void {
     if (claims.length > 0)
-      this.#remarks.push({ kind: 'possible', nodes, replacements: claims.length, savings })
+      this.#findings.push({ kind: 'possible', nodes, replacements: claims.length, savings })
   }
 
   /** @param least the savings that the move must reach. Plans that cannot reach them are not computed. */
@@ -313,7 +313,7 @@ class GlobalSearch {
   #isApproved(inputs: readonly CandidateInput[], move: Move): boolean {
     const verdicts = verdictsOn(inputs, move.savings, this.#question.totals)
     const isApproved = verdicts.every((verdict) => verdict.isApproved)
-    this.#remarks.push({ kind: 'scored', nodes: move.candidates, verdicts, isApproved })
+    this.#findings.push({ kind: 'scored', nodes: move.candidates, verdicts, isApproved })
     return isApproved
   }
 

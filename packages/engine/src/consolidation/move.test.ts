@@ -128,7 +128,7 @@ test('DIS-91 a spot node with one cheaper type stays; 15 are needed and 1 was fo
     instances: { here: { type: types[1]!, capacityType: 'spot', pods: [aPod()] } },
   })
   assert.deepEqual(moves(result), [])
-  assert.deepEqual(result.remarks, [
+  assert.deepEqual(result.findings, [
     { kind: 'refused', node: 'here', refusal: { kind: 'spotToSpotTypes', found: 1 } },
   ])
 })
@@ -192,7 +192,7 @@ test('DIS-95 cheaper types that are too few for minValues are no replacement, al
       instances: { big: { type: large, pods: [aPod()] } },
     })
     assert.deepEqual(moves(result), [])
-    assert.deepEqual(result.remarks, [
+    assert.deepEqual(result.findings, [
       {
         kind: 'refused',
         node: 'big',

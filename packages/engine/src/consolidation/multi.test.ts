@@ -80,7 +80,7 @@ test('DIS-99 a replacement is cheaper than the cheapest removed node of a type i
   assert.deepEqual(moves(goes), [[['a', 'b', 'c'], ['nano']]])
   const stays = consolidate('multi', { types: [small, extra], instances: trio })
   assert.deepEqual(moves(stays), [[['a', 'b']]])
-  assert.equal(stays.remarks.filter(({ kind }) => kind === 'possible').length, 0)
+  assert.equal(stays.findings.filter(({ kind }) => kind === 'possible').length, 0)
 })
 
 test('DIS-175 savings are those of the types that are left', () => {
@@ -162,7 +162,7 @@ test('after the deadline multi looks at nothing and says so', () => {
   const instances = { a: { type, pods: [aPod()] }, b: { type, pods: [aPod()] }, c: { type, pods: [aPod()] } }
   const result = consolidate('multi', { instances, shouldStop: () => true })
   assert.deepEqual(moves(result), [])
-  assert.deepEqual(result.remarks, [])
+  assert.deepEqual(result.findings, [])
   assert.equal(result.isTimedOut, true)
 })
 

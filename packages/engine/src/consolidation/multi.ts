@@ -1,7 +1,7 @@
 /** Multi-node consolidation: removes as many nodes as possible for one new node, or for none (disruption.md 9). */
 import { verdictsOn } from './balanced.ts'
 import { MoveFinder } from './move.ts'
-import type { Consolidation, ConsolidationQuestion, Move, Remark } from './question.ts'
+import type { Consolidation, ConsolidationQuestion, Move, Finding } from './question.ts'
 import { type Candidate, bySavings, type WhatIf } from './what-if.ts'
 import type { SchedulingControl } from '../scheduling/pace.ts'
 
@@ -22,9 +22,9 @@ export function searchMulti(
     isLimitedByBudget ||= budget <= 0
     return budget > 0
   })
-  const remarks: Remark[] = []
-  let best: { readonly move: Move; readonly scored: Remark } | undefined
-  let lastRejected: Remark | undefined
+  const findings: Finding[] = []
+  let best: { readonly move: Move; readonly scored: Finding } | undefined
+  let lastRejected: Finding | undefined
   let isTimedOut = false
   let low = 2
   let high = Math.min(kept.length, mostCandidates)
@@ -46,10 +46,10 @@ export function searchMulti(
     }
   }
   const scored = best?.scored ?? (isTimedOut ? undefined : lastRejected)
-  if (scored !== undefined) remarks.push(scored)
+  if (scored !== undefined) findings.push(scored)
   return {
     moves: best === undefined ? [] : [best.move],
-    remarks,
+    findings,
     isTimedOut,
     isLimitedByBudget,
     examined: kept.length,
@@ -64,14 +64,14 @@ export function searchMulti(
     if (outcome.kind === 'refused') return outcome.refusal.kind === 'undecided' ? 'undecided' : undefined
     const { move } = outcome
     if (move.claims.length > 0)
-      remarks.push({ kind: 'possible', nodes: move.candidates, replacements: 1, savings: move.savings })
+      findings.push({ kind: 'possible', nodes: move.candidates, replacements: 1, savings: move.savings })
     const verdicts = verdictsOn(
       prefix.map(({ input }) => input),
       move.savings,
       totals,
     )
     const isApproved = verdicts.every((verdict) => verdict.isApproved)
-    const scoredMove: Remark = { kind: 'scored', nodes: move.candidates, verdicts, isApproved }
+    const scoredMove: Finding = { kind: 'scored', nodes: move.candidates, verdicts, isApproved }
     if (isApproved) return { move, scored: scoredMove }
     lastRejected = scoredMove
     return undefined

@@ -145,7 +145,7 @@ export interface Verdict {
 }
 
 /** A finding of a search that is reported to users. */
-export type Remark =
+export type Finding =
   | { readonly kind: 'refused'; readonly node: string; readonly refusal: Refusal }
   /** A move is possible; whether it is approved is decided later. */
   | {
@@ -168,7 +168,7 @@ export interface Consolidation {
    * happens to the others.
    */
   readonly moves: readonly Move[]
-  readonly remarks: readonly Remark[]
+  readonly findings: readonly Finding[]
   /** Whether the search ended early, as its time was over. */
   readonly isTimedOut: boolean
   /** Whether a candidate was skipped because the budget of its NodePool was used up. */

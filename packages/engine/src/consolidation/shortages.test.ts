@@ -28,10 +28,10 @@ const medium = aType('medium', 4, 16)
 /** What is said to be short for the node `big`, by name of the type. */
 function told(story: Partial<Story>, search: 'single' | 'survey' | 'global' = 'single') {
   const instances = { big: { type: large, pods: [aPod({ cpu: '1' })] } }
-  const { remarks } = consolidate(search, { instances, ...story })
-  return remarks.flatMap((remark) => {
-    if (remark.kind !== 'refused') return []
-    const { kind, short: offerings } = { short: [], ...remark.refusal }
+  const { findings } = consolidate(search, { instances, ...story })
+  return findings.flatMap((finding) => {
+    if (finding.kind !== 'refused') return []
+    const { kind, short: offerings } = { short: [], ...finding.refusal }
     return [[kind, ...offerings.map(({ instanceType }) => instanceType).toSorted()]]
   })
 }
@@ -40,10 +40,10 @@ describe('a node that a cheaper one would replace, were it available', () => {
   test('is told of all cheaper offerings that hold its pods, with their reason', () => {
     const instances = { big: { type: large, pods: [aPod({ cpu: '1' })] } }
     const types = [short(small), short(medium), large]
-    const [remark] = consolidate('single', { instances, types }).remarks
-    assert.ok(remark?.kind === 'refused' && remark.refusal.kind === 'noCheaper')
+    const [finding] = consolidate('single', { instances, types }).findings
+    assert.ok(finding?.kind === 'refused' && finding.refusal.kind === 'noCheaper')
     const offering = { zone: 'zone-1', capacityType: 'on-demand', unavailability: why }
-    assert.deepEqual(remark.refusal.short, [
+    assert.deepEqual(finding.refusal.short, [
       { instanceType: 'small', ...offering },
       { instanceType: 'medium', ...offering },
     ])

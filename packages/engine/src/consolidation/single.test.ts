@@ -20,7 +20,7 @@ test('DIS-119 a search that ends before its first node names every pool, and the
   const none = consolidate('single', { ...story, shouldStop: () => true })
   assert.equal(none.isTimedOut, true)
   assert.deepEqual(none.unseenPools, ['a', 'b', 'c'])
-  assert.deepEqual([none.moves, none.remarks], [[], []])
+  assert.deepEqual([none.moves, none.findings], [[], []])
   let questions = 0
   const one = consolidate('single', {
     ...story,

@@ -2,7 +2,7 @@
 import { mayBeApproved, verdictsOn } from './balanced.ts'
 import { affectedCandidates } from './affected-candidates.ts'
 import { MoveFinder } from './move.ts'
-import type { Consolidation, ConsolidationQuestion, Remark } from './question.ts'
+import type { Consolidation, ConsolidationQuestion, Finding } from './question.ts'
 import { type Candidate, bySavings, type WhatIf } from './what-if.ts'
 import type { SchedulingControl } from '../scheduling/pace.ts'
 
@@ -16,13 +16,13 @@ export function searchSingle(
   const isSettled = (candidate: Candidate) =>
     roomier !== undefined && unchanged?.has(candidate.input.node) === true && !concerned.has(candidate)
   const finder = new MoveFinder(whatIf, { spotToSpot, mostClaims: 1, guardSameTypes: false })
-  const remarks: Remark[] = []
+  const findings: Finding[] = []
   const queue = interleaved(whatIf.candidates.toSorted(bySavings), unseenPools)
   const unseen = new Set(queue.map(({ input }) => input.nodePool))
   let isLimitedByBudget = false
   let examined = 0
   const ending = (rest: Pick<Consolidation, 'moves' | 'isTimedOut' | 'unseenPools'>): Consolidation => ({
-    remarks,
+    findings,
     isLimitedByBudget,
     examined,
     ...rest,
@@ -45,15 +45,15 @@ export function searchSingle(
     if (outcome.kind === 'refused') {
       if (outcome.refusal.kind === 'undecided')
         return ending({ moves: [], isTimedOut: true, unseenPools: [...unseen] })
-      remarks.push({ kind: 'refused', node: input.node, refusal: outcome.refusal })
+      findings.push({ kind: 'refused', node: input.node, refusal: outcome.refusal })
       continue
     }
     const { move } = outcome
     if (move.claims.length > 0)
-      remarks.push({ kind: 'possible', nodes: [input.node], replacements: 1, savings: move.savings })
+      findings.push({ kind: 'possible', nodes: [input.node], replacements: 1, savings: move.savings })
     const verdicts = verdictsOn([input], move.savings, totals)
     const isApproved = verdicts.every((verdict) => verdict.isApproved)
-    remarks.push({ kind: 'scored', nodes: [input.node], verdicts, isApproved })
+    findings.push({ kind: 'scored', nodes: [input.node], verdicts, isApproved })
     if (isApproved) return ending({ moves: [move], isTimedOut: false, unseenPools: [...unseenPools] })
   }
   return ending({ moves: [], isTimedOut: false, unseenPools: [] })
@@ -67,7 +67,7 @@ export function survey(
   candidates: readonly Candidate[] = whatIf.candidates,
 ): Consolidation {
   const finder = new MoveFinder(whatIf, { spotToSpot, mostClaims: 1, guardSameTypes: false })
-  const remarks: Remark[] = []
+  const findings: Finding[] = []
   for (const candidate of candidates.toSorted(bySavings)) {
     if (control.shouldStop()) break
     const { node } = candidate.input
@@ -75,19 +75,19 @@ export function survey(
       ending: 'undo',
       value: finder.judge([candidate], simulation),
     }))
-    if (outcome.kind === 'refused') remarks.push({ kind: 'refused', node, refusal: outcome.refusal })
+    if (outcome.kind === 'refused') findings.push({ kind: 'refused', node, refusal: outcome.refusal })
     else {
       const { claims, savings } = outcome.move
-      remarks.push({ kind: 'possible', nodes: [node], replacements: claims.length, savings })
+      findings.push({ kind: 'possible', nodes: [node], replacements: claims.length, savings })
     }
   }
-  const isTimedOut = remarks.length < candidates.length
+  const isTimedOut = findings.length < candidates.length
   return {
     moves: [],
-    remarks,
+    findings,
     isTimedOut,
     isLimitedByBudget: false,
-    examined: remarks.length,
+    examined: findings.length,
     unseenPools: [],
   }
 }

@@ -2,7 +2,7 @@
 import type { NodeRefusal } from './answer.ts'
 import { verdictsOn } from './balanced.ts'
 import { MoveFinder, priceOf } from './move.ts'
-import type { Consolidation, ConsolidationQuestion, Move, Remark } from './question.ts'
+import type { Consolidation, ConsolidationQuestion, Move, Finding } from './question.ts'
 import type { Candidate, WhatIf } from './what-if.ts'
 import type { SchedulingControl } from '../scheduling/pace.ts'
 
@@ -13,7 +13,7 @@ export function searchTogether(
   control: SchedulingControl,
 ): Consolidation {
   const { spotToSpot, totals } = question
-  const remarks: Remark[] = []
+  const findings: Finding[] = []
   let isLimitedByBudget = false
   let examined = 0
   let isTimedOut = false
@@ -29,7 +29,7 @@ export function searchTogether(
       )
       if (overdrawn !== undefined) {
         isLimitedByBudget = true
-        for (const { input } of set) remarks.push({ kind: 'refused', node: input.node, refusal: overdrawn })
+        for (const { input } of set) findings.push({ kind: 'refused', node: input.node, refusal: overdrawn })
         continue
       }
       examined += set.length
@@ -44,7 +44,7 @@ export function searchTogether(
   })
   return {
     moves: found === undefined ? [] : [found],
-    remarks,
+    findings,
     isTimedOut,
     isLimitedByBudget,
     examined,
@@ -66,16 +66,16 @@ export function searchTogether(
     if (outcome.kind === 'refused') {
       const { refusal } = outcome
       if (refusal.kind === 'undecided') return 'undecided'
-      for (const { input } of set) remarks.push({ kind: 'refused', node: input.node, refusal })
+      for (const { input } of set) findings.push({ kind: 'refused', node: input.node, refusal })
       return undefined
     }
     const { move } = outcome
     const { candidates: nodes, claims, savings } = move
-    remarks.push({ kind: 'possible', nodes, replacements: claims.length, savings })
+    findings.push({ kind: 'possible', nodes, replacements: claims.length, savings })
     const inputs = set.map(({ input }) => input)
     const verdicts = verdictsOn(inputs, savings, totals)
     const isApproved = verdicts.every((verdict) => verdict.isApproved)
-    remarks.push({ kind: 'scored', nodes, verdicts, isApproved })
+    findings.push({ kind: 'scored', nodes, verdicts, isApproved })
     return isApproved ? move : undefined
   }
 }

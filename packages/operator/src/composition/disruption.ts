@@ -22,7 +22,7 @@ import { SearchMemory } from '../disruption/methods/search-memory.ts'
 import { StaticDrift } from '../disruption/methods/static-drift.ts'
 import { ConsolidationPolicy } from '../disruption/policy.ts'
 import { whyFull } from '../disruption/node-limits.ts'
-import { DisruptionRemarks } from '../disruption/remarks.ts'
+import { DisruptionReport } from '../disruption/report.ts'
 import type { WholeUnits } from '../disruption/whole-units.ts'
 import { MoveValidation } from '../disruption/validation.ts'
 import type { AutoBrake } from '../extensions/brake/auto-brake.ts'
@@ -129,7 +129,7 @@ function methodsOf(parts: Assembly, shared: ClaimSources, orders: Orders, kind: 
   const { plannedClaims } = shared
   const budgets = new DisruptionBudgets(parts)
   const policy = new ConsolidationPolicy(parts)
-  const remarks = new DisruptionRemarks({ ...parts })
+  const report = new DisruptionReport({ ...parts })
   const any = readersOf(parts, budgets, kind)
   // Where nothing is for sale that may not be launched in place of nodes now.
   const provider = soldOutProvider(parts.provider, (pool) => orders.whyNoLaunch(pool))
@@ -138,7 +138,7 @@ function methodsOf(parts: Assembly, shared: ClaimSources, orders: Orders, kind: 
   const common = { ...parts, plans, claims: plannedClaims, creations: shared.creations }
   const replacements = new PlannedReplacements(common)
   const admission = (units?: WholeUnits) =>
-    new ConsolidationAdmission({ policy, remarks, clock: parts.clock, ...(units && { units }) })
+    new ConsolidationAdmission({ policy, report, clock: parts.clock, ...(units && { units }) })
   const validation = new MoveValidation({ ...parts, ...cheaper })
   const consolidation = (scope: 'global' | 'multi' | 'single' | 'together'): MethodTurn => ({
     sources: cheaper.sources,
@@ -151,7 +151,7 @@ function methodsOf(parts: Assembly, shared: ClaimSources, orders: Orders, kind: 
       replacements,
       plans,
       commandJournal: parts.commandJournal,
-      remarks,
+      report,
     }),
   })
   const drift = {
@@ -159,12 +159,12 @@ function methodsOf(parts: Assembly, shared: ClaimSources, orders: Orders, kind: 
     limits: shared.limits,
     simulation: any.simulation,
     replacements,
-    remarks,
+    report,
   }
   const staticDrift = { ...drift, claims: shared.staticClaims }
   const movesGroups = parts.state.podGroups.isOn
   const methods: readonly MethodTurn[] = [
-    { method: new Emptiness({ ...parts, policy, remarks }), sources: any.sources },
+    { method: new Emptiness({ ...parts, policy, report }), sources: any.sources },
     { method: new StaticDrift(staticDrift), sources: any.sources },
     { method: new Drift(drift), sources: any.sources },
     ...(movesGroups

@@ -1,4 +1,4 @@
-/** Bugs that decisions came across: counted, and logged with their stack once each. */
+/** Bugs found by decisions: each is counted, and logged once with its stack. */
 import type { Fault } from '@tenon/engine'
 import type { Logger } from '@tenon/runtime'
 import type { Metrics } from '../metrics/metrics.ts'
@@ -6,10 +6,10 @@ import type { Metrics } from '../metrics/metrics.ts'
 /** What failed: a whole decision about pods or about removing nodes, or a part of one. */
 export type FaultyPart = Fault['part'] | 'decision' | 'disruption'
 
-/** Stacks that are remembered, so that a bug which shows itself in ever new ways does not fill the memory. */
+/** Most remembered stacks, so that a bug with ever new stacks does not fill the memory. */
 const mostStacks = 200
-/** Lines of a stack that tell a bug from others; further down it says only who asked. */
-const framesTold = 3
+/** Frames of a stack that identify a bug; further down are only callers. */
+const distinctFrames = 3
 
 export class DecisionFaults {
   readonly #logger: Logger
@@ -24,7 +24,7 @@ export class DecisionFaults {
   note(part: FaultyPart, error: unknown): void {
     this.#metrics.decisionFaults.inc({ part })
     const { message, stack = message } = stackOf(error)
-    const place = stack.split('\n').slice(0, framesTold).join('\n')
+    const place = stack.split('\n').slice(0, distinctFrames).join('\n')
     if (this.#logged.has(place)) return
     if (this.#logged.size >= mostStacks) this.#logged.clear()
     this.#logged.add(place)

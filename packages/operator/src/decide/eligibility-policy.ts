@@ -1,9 +1,9 @@
-/** The provider's rules about labels and topology keys of pods, as the engine reads them. */
+/** The provider's rules about labels and topology keys of pods, for the engine. */
 import { wellKnownLabels } from '@tenon/api'
 import type { EligibilityPolicy } from '@tenon/engine'
 import type { CloudProvider } from '@tenon/provider'
 
-/** What a provider says about labels and topologies that pods may ask for. */
+/** The provider's rules about labels and topologies of pods. */
 export type PodRules = Pick<
   CloudProvider,
   | 'wellKnownLabels'
@@ -14,7 +14,6 @@ export type PodRules = Pick<
   | 'labelAliases'
 >
 
-/** What pods may ask on this provider's nodes. */
 export function eligibilityPolicy(provider: PodRules): EligibilityPolicy {
   const { restrictedDomains, labelAliases } = provider
   return {

@@ -29,7 +29,7 @@ export class InlineDecider extends InlineScheduler implements SchedulingDecider 
     )
   }
 
-  /** @param input never changed after it was given. */
+  /** @param input must not be changed afterwards. */
   #problemOf(input: SchedulingInput): Problem {
     if (this.#last?.input !== input) this.#last = { input, problem: problemOf(input, this.#specs) }
     return this.#last.problem

@@ -1,4 +1,4 @@
-/** Decides about pods in the calling thread. */
+/** Decides about pods in the calling thread, without yielding to the event loop. */
 import {
   PackingCache,
   schedule,
@@ -11,7 +11,7 @@ import type { Clock } from '@tenon/runtime'
 import type { DecisionOptions } from './decider.ts'
 import { PodWatch } from './pod-watch.ts'
 
-/** Decides without a pause: for few pods, and where time is virtual. */
+/** For few pods, and for virtual time. */
 export class InlineScheduler {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #types = new TypeReader()

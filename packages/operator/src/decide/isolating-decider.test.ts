@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
 import type { Pod } from '@tenon/api'
-import { type ConsolidationQuestion, renderPodReason, schedule, type SchedulingInput } from '@tenon/engine'
+import {
+  type ConsolidationQuestion,
+  renderPodReason,
+  schedule,
+  type SchedulingInput,
+  type SchedulingResult,
+} from '@tenon/engine'
 import { eventLoopTurns, type LogFields, silentLogger, SystemClock, VirtualClock } from '@tenon/runtime'
 import { Metrics } from '../metrics/metrics.ts'
 import { DecisionFaults } from './decision-faults.ts'
@@ -331,6 +337,21 @@ describe('a thread that hangs', () => {
   const briefMs = 500
   const inAWhile: DecisionOptions = { ...options, deadlineMs: 20_000 }
 
+  /** The decision of one of the next passes: on a busy host, a thread that does not hang may be ended as well. */
+  async function decidedInTheEnd(
+    decider: SchedulingDecider,
+    input: SchedulingInput,
+  ): Promise<SchedulingResult> {
+    for (let pass = 1; ; pass++) {
+      try {
+        const result = await decider.decide(input, options)
+        if (placed(result).length === input.pods.length || pass === 5) return result
+      } catch (error) {
+        if (pass === 5) throw error
+      }
+    }
+  }
+
   test('RPB-48 at a pod is ended, and all other pods are placed in the same pass', async (t) => {
     const { decider } = hanging(t)
     const pods = [...some(50, (i) => aPod(`p-${i}`, '100m')), aPod('hangs', '1')]
@@ -365,9 +386,7 @@ describe('a thread that hangs', () => {
       const { decider, events } = hanging(t, briefMs)
       const pods = some(20, (i) => aPod(`p-${i}`, '100m'))
       const input = anInput(pods, { pools: [aPool('sound'), aPool(name), aPool('other')] })
-      const first = await decider.decide(input, options)
-      const result = placed(first).length === 20 ? first : await decider.decide(input, options)
-      assert.equal(placed(result).length, 20)
+      assert.equal(placed(await decidedInTheEnd(decider, input)).length, 20)
       assert.deepEqual(
         events.map(({ reason, name: object }) => [reason, object]),
         [['DecisionFailed', name]],

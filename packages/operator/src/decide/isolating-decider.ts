@@ -26,10 +26,10 @@ const mostAttempts = 400
 const attemptShare = 0.1
 /** A decision with less time than this may decide about no pod without being a failure. */
 const leastJudgedMs = 5000
-/** Pods left out one by one because attempts failed at them, before other objects are suspected. */
+/** Most pods left out one by one because attempts failed at them, before other objects are suspected. */
 const mostSuspects = 10
-/** Objects of each kind that are remembered as set aside. */
-const mostTold = 10_000
+/** Most objects of each kind that are remembered as set aside. */
+const mostRemembered = 10_000
 
 export interface IsolatingDeciderOptions {
   readonly inner: SchedulingDecider
@@ -44,18 +44,17 @@ const report = 'This is a bug: please report it with the log of the controller'
 type ObjectList = 'pools' | 'daemons' | 'nodes'
 
 /**
- * Asks another decider. When that throws, hangs or decides about no pod in its time, it asks again at once, without
- * improvements; then without the pods at which it failed; then without those that are new since the last decision
- * that succeeded, and by halving finds those that make it fail. They are set aside with a reason, and tried again
- * after a while that grows. The same for NodePools, DaemonSets and nodes, and for the candidates of a search for
- * consolidation.
+ * Wraps another decider. If that throws, hangs or decides about no pod in its time, it is asked again at once, without
+ * improvements; then without the pods at which it failed; then without those that are new since the last successful
+ * decision, and by bisection without those that make it fail. These are set aside with a reason, and tried again with a
+ * growing back-off. The same for NodePools, DaemonSets and nodes, and for the candidates of consolidation.
  */
 export class IsolatingDecider implements SchedulingDecider {
   readonly #options: IsolatingDeciderOptions
   readonly #failures: FailureBackoff
   /** Errors of objects that were set aside, by key. */
   readonly #problems = new Map<string, string>()
-  /** UIDs of the pods of the last decision that succeeded. */
+  /** UIDs of the pods of the last successful decision. */
   #good: ReadonlySet<string> = new Set()
   #isClosed = false
 
@@ -71,13 +70,13 @@ export class IsolatingDecider implements SchedulingDecider {
         this.#decided(tried, { deadlineMs, signal: options.signal }),
       )
     const first = await attempt(known.input, options.deadlineMs)
-    if (first.kind === 'done') return this.#told(known.input, first.value, known.failures)
+    if (first.kind === 'done') return this.#reported(known.input, first.value, known.failures)
     const budget = this.#budget(options)
     const again = (tried: SchedulingInput) => budget.spend(() => attempt(tried, budget.attemptMs))
     const { improvement: _, ...policy } = known.input.policy
     const plain = { ...known.input, policy }
     const second = known.input.policy.improvement === undefined ? first : await again(plain)
-    if (second.kind === 'done') return this.#told(plain, second.value, known.failures)
+    if (second.kind === 'done') return this.#reported(plain, second.value, known.failures)
     const search: Search = { input: plain, error: second.error, budget, attempt: again }
     const { found, isAnyPod } = await this.#withoutSuspects(search)
     const result =
@@ -86,7 +85,7 @@ export class IsolatingDecider implements SchedulingDecider {
       (await this.#withoutPods(search)) ??
       (await this.#withoutObjects(search))
     if (result === undefined) throw second.error
-    return this.#told(plain, result, [...known.failures, ...result.setAside])
+    return this.#reported(plain, result, [...known.failures, ...result.setAside])
   }
 
   async examine(
@@ -149,7 +148,7 @@ export class IsolatingDecider implements SchedulingDecider {
     return { isAnyPod: suspects.size > 1 }
   }
 
-  /** Looks by halving for the pods that are to blame; undefined when none is. */
+  /** Finds by bisection the pods that make it fail; undefined if there are none. */
   async #withoutPods({ input, error, budget, attempt }: Search): Promise<Found | undefined> {
     const fresh = input.pods.filter(({ metadata }) => !this.#good.has(metadata.uid ?? ''))
     const old = input.pods.filter(({ metadata }) => this.#good.has(metadata.uid ?? ''))
@@ -177,7 +176,7 @@ export class IsolatingDecider implements SchedulingDecider {
     }
   }
 
-  /** Looks for the NodePools, the DaemonSets or the nodes that are to blame; undefined when it cannot be some of them. */
+  /** Finds the NodePools, DaemonSets or nodes that make it fail; undefined if there are none. */
   async #withoutObjects({ input, error, budget, attempt }: Search): Promise<Found | undefined> {
     for (const list of ['pools', 'daemons', 'nodes'] as const) {
       const none = await attempt({ ...input, [list]: [] })
@@ -240,8 +239,12 @@ export class IsolatingDecider implements SchedulingDecider {
     return left.length === 0 ? result : asTimedOut(result)
   }
 
-  /** The result, with the pods that it was made without. */
-  #told(input: SchedulingInput, result: SchedulingResult, failures: readonly Failure[]): SchedulingResult {
+  /** The result, with failures of the pods that were left out. */
+  #reported(
+    input: SchedulingInput,
+    result: SchedulingResult,
+    failures: readonly Failure[],
+  ): SchedulingResult {
     for (const fault of result.faults) this.#options.faults.note(fault.part, fault)
     const left = new Set([...result.undecided, ...failures.map(({ pod }) => pod)])
     this.#good = new Set(input.pods.filter((pod) => !left.has(pod)).map(({ metadata }) => metadata.uid ?? ''))
@@ -325,7 +328,7 @@ export class IsolatingDecider implements SchedulingDecider {
   }
 
   #note(key: string, object: Readonly<Record<string, unknown>>, error: unknown): void {
-    if (this.#problems.size >= mostTold) this.#problems.clear()
+    if (this.#problems.size >= mostRemembered) this.#problems.clear()
     this.#problems.set(key, textOf(error))
     this.#failures.note([key])
     this.#options.logger.error('ignoring an object that makes every decision fail', {
@@ -339,7 +342,7 @@ export class IsolatingDecider implements SchedulingDecider {
     return { pod, reason: { kind: 'undecidable', problem: this.#problems.get(key) ?? 'unknown' } }
   }
 
-  /** Bounds the search for the cause: as long again as the failed decision. */
+  /** Time for the search for the cause: as much again as for the failed decision. */
   #budget({ deadlineMs, signal }: DecisionOptions): Budget {
     const { clock } = this.#options
     const attemptMs = Math.max(1, deadlineMs * attemptShare)
@@ -391,7 +394,7 @@ function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Pods of the candidates that are left out stay where they are, and are none to find a place for. */
+/** Removes the pods of candidates that are left out: they stay where they are. */
 function withPodsOfOnly(
   input: SchedulingInput,
   all: ConsolidationQuestion['candidates'],
@@ -408,7 +411,7 @@ function asTimedOut(result: DisruptionResult | undefined): DisruptionResult | un
   return { ...result, isTimedOut: true }
 }
 
-/** What came of an attempt: its value, or what it failed with. */
+/** Outcome of an attempt: its value or its error. */
 type Attempt<R> =
   | { readonly kind: 'done'; readonly value: R }
   | { readonly kind: 'failed'; readonly error: unknown }

@@ -1,4 +1,4 @@
-/** How long a decision spends on one pod. */
+/** Watches how long a decision spends on one pod. */
 import type { SchedulingControl } from '@tenon/engine'
 import type { Clock } from '@tenon/runtime'
 
@@ -21,13 +21,13 @@ export interface WatchOptions {
   readonly clock: Pick<Clock, 'monotonic'>
   readonly deadlineMs: number
   readonly isAborted: () => boolean
-  /** Told each pod, by its index; -1 while the decision is about none. */
+  /** Called with the index of each pod; -1 while the decision is about none. */
   readonly onPod?: (pod: number) => void
 }
 
 /**
- * Stops a decision at its deadline, and fails it when one pod takes too much of its time: the others, which would
- * wait for it with every decision, are decided about without it.
+ * Stops a decision at its deadline, and fails it if one pod takes too much of its time: otherwise all other pods would
+ * wait for it in every decision.
  */
 export class PodWatch implements Pick<SchedulingControl, 'shouldStop' | 'onPod'> {
   readonly #options: WatchOptions

@@ -1,4 +1,4 @@
-/** Decides for questions, which are mostly about pods: what examines nodes is loaded with the first question about one. */
+/** Decides for questions. Most are about pods, so that the code about nodes is loaded with the first question about one. */
 import type { DisruptionQuestion, DisruptionResult, SchedulingInput } from '@tenon/engine'
 import type { Clock } from '@tenon/runtime'
 import type { DecisionOptions, SchedulingDecider } from './decider.ts'

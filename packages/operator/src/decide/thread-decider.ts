@@ -1,4 +1,4 @@
-/** Decides in a thread of its own, so that the calling thread stays free for everything else. */
+/** Decides in a thread, so that the event loop is not blocked. */
 import { cpuUsage, threadCpuUsage } from 'node:process'
 import {
   type DisruptionAnswer,
@@ -41,7 +41,7 @@ const leastSilentMs = 2000
 /** Looks in that time. */
 const silentLooks = 10
 
-/** What is to be had from the thread once the problem is made. */
+/** A request to the thread, once the problem is built. */
 type Ask<T> = (session: ThreadSession, problem: Problem, bounds: Bounds) => Promise<T | undefined>
 
 export interface ThreadDeciderOptions {
@@ -52,7 +52,7 @@ export interface ThreadDeciderOptions {
   readonly program?: URL
   /** Milliseconds of CPU that all threads but the calling one have used. */
   readonly otherCpuMs?: () => number
-  /** CPU time in which a thread may give no sign of life, in place of a part of its time. */
+  /** CPU time in which a thread may give no sign of life; default: a share of its time. */
   readonly silentMs?: number
 }
 
@@ -62,12 +62,12 @@ function otherCpuMs(): number {
   return (all.user + all.system - own.user - own.system) / 1000
 }
 
-/** Threads that died one after the other without having decided anything: then it is not what they were asked. */
+/** After so many deaths in a row without a decision, the cause is not the problem. */
 const mostDeaths = 3
 
 /**
- * Starts its thread with the first decision. A decision whose thread fails is rejected; the next one
- * gets a new thread. Where threads die whatever they are asked, the calling thread decides, slow as that is.
+ * Starts its thread with the first decision. If the thread fails, the decision is rejected, and the next one gets a new
+ * thread. If threads die on every problem, the calling thread decides.
  */
 export class ThreadDecider implements SchedulingDecider {
   readonly #options: ThreadDeciderOptions
@@ -80,7 +80,7 @@ export class ThreadDecider implements SchedulingDecider {
   #deaths = 0
   /** Questions under way, or waiting for their turn. */
   readonly #examinations = new Set<AbortController>()
-  /** Settles when the decision before has. */
+  /** Settles with the previous decision. */
   #previous: Promise<unknown> = Promise.resolve()
 
   constructor(options: ThreadDeciderOptions) {
@@ -89,7 +89,7 @@ export class ThreadDecider implements SchedulingDecider {
   }
 
   decide(input: SchedulingInput, { deadlineMs, signal }: DecisionOptions): Promise<SchedulingResult> {
-    // Pods that wait go first; what was found by then is not worth waiting for.
+    // Pending pods go first.
     for (const examination of this.#examinations) examination.abort()
     return this.#inTurn(input, { deadlineMs, signal }, async (session, problem, bounds) => {
       const solution = await session.solve(problem, bounds)
@@ -131,7 +131,7 @@ export class ThreadDecider implements SchedulingDecider {
     await this.#session?.end(error)
   }
 
-  /** Has one thing done after the other; undefined when the bounds were reached before it began. */
+  /** Runs one request at a time; undefined if the bounds were reached before it began. */
   #inTurn<T>(
     input: SchedulingInput,
     { deadlineMs, signal }: DecisionOptions,
@@ -151,9 +151,9 @@ export class ThreadDecider implements SchedulingDecider {
     closing.throwIfAborted()
     const isOver = () => signal.aborted || closing.aborted || remainingMs() <= 0
     if (isOver()) return undefined
-    // It starts while the problem is made.
+    // It starts while the problem is built.
     const session = this.#running()
-    // Questions about nodes that may go are about the pods of all of them, time and again.
+    // Questions about removals are about the same pods time and again.
     const known = input.policy.simulation === 'disruption' ? this.#specs : undefined
     const problem = await inSlices(problemInSteps(input, known), this.#slicing, isOver)
     closing.throwIfAborted()
@@ -179,7 +179,7 @@ export class ThreadDecider implements SchedulingDecider {
     return this.#session
   }
 
-  /** Gives the thread up when it hangs, or does not stop although it should. */
+  /** Ends the thread if it hangs or does not stop in time. */
   #watch(session: ThreadSession, remainingMs: number, signal: AbortSignal): () => void {
     const { clock, logger } = this.#options
     const graceMs = Math.min(mostGraceMs, Math.max(leastGraceMs, remainingMs / 2))
@@ -225,7 +225,7 @@ export class ThreadDecider implements SchedulingDecider {
   }
 }
 
-/** What is too much for a thread would be too much for the process. */
+/** A problem that exceeds the memory of a thread would exceed that of the process, too. */
 function isOutOfMemory({ cause }: Error): boolean {
   return cause instanceof Error && 'code' in cause && cause.code === 'ERR_WORKER_OUT_OF_MEMORY'
 }
@@ -237,16 +237,16 @@ interface Bounds {
   readonly remainingMs: () => number
 }
 
-/** In the bundle the thread's program lies beside whatever file this has become part of. */
+/** In the bundle the program of the thread lies beside the file that this code is in. */
 const threadUrl: URL = new URL(
   `./scheduling-thread.${import.meta.url.endsWith('.ts') ? 'ts' : 'mjs'}`,
   import.meta.url,
 )
 
-/** A thread that decides now and then needs no room for young objects that a busy one would gain from. */
+/** The thread is mostly idle, and does without the memory for young objects that a busy one would gain from. */
 const resourceLimits = { maxYoungGenerationSizeMb: 16 }
 
-/** The thread is well, but what it was asked for threw. */
+/** The decision threw, but the thread lives. */
 class DecisionError extends PodError {
   /** @param failure with the stack where that happened. */
   constructor({ message, stack, pod = -1 }: Extract<FromThread, { kind: 'failed' }>) {
@@ -272,7 +272,7 @@ class ThreadSession {
 
   /**
    * @param program what the thread runs.
-   * @param onFailure told when the thread ends, unless it was asked to.
+   * @param onFailure called when the thread ends unasked.
    */
   constructor(slicing: Slicing, program: URL, onFailure: (error: Error) => void) {
     this.#slicing = slicing
@@ -307,13 +307,13 @@ class ThreadSession {
     return this.#failure !== undefined
   }
 
-  /** How the thread gets on. */
+  /** Progress of the thread. */
   get state(): Pick<ThreadState, 'isDeciding' | 'pod' | 'signs'> {
     return this.#state
   }
 
   /**
-   * Has the thread solve the problem; one at a time.
+   * Lets the thread solve the problem; one at a time.
    * @returns what was decided when the bounds were reached; undefined when they were before it began.
    * @throws DecisionError when it throws; Error when the thread ends meanwhile, or the problem cannot be sent: the
    * session is over then.
@@ -361,7 +361,7 @@ class ThreadSession {
       if (this.#failure !== undefined) throw this.#failure
       return assembly
     } catch (error) {
-      // Of an answer that failed only what was told of it has to go; else nobody knows what the thread has heard.
+      // Of an answer that failed only its messages are dropped; otherwise it is unknown what the thread has received.
       if (error instanceof DecisionError) for (const _ of this.#receiving()) continue
       else await this.end(error as Error)
       throw error

@@ -1,6 +1,6 @@
 /**
- * Plain records in pieces, on their way between threads: copying a large one at once would hold the
- * thread that sends it, and the one that receives it, for as long as that takes.
+ * Messages between the deciding thread and the one that started it. Records are sent in pieces: copying a large one at once
+ * would block both threads.
  */
 import type { InstanceType, PodSpec } from '@tenon/api'
 import type { DisruptionQuestion, PodReason, PoolInput, Problem, ShapeSource, Solution } from '@tenon/engine'
@@ -15,7 +15,7 @@ const mostItems = 1024
 const longMs = 2
 const shortMs = 0.5
 
-/** How many items go into one piece; learns from how long pieces take. */
+/** Number of items in one piece; adapts to how long pieces take. */
 export class PieceSize {
   #items = 16
 
@@ -30,7 +30,7 @@ export class PieceSize {
   }
 }
 
-/** The items in pieces of the size that holds when each is made. */
+/** Splits items into pieces of the current size. */
 function* pieces<T>(items: Iterable<T>, size: PieceSize): Generator<readonly T[], void, undefined> {
   let piece: T[] = []
   for (const item of items) {
@@ -42,7 +42,7 @@ function* pieces<T>(items: Iterable<T>, size: PieceSize): Generator<readonly T[]
   if (piece.length > 0) yield piece
 }
 
-/** Takes a record apart. Lists and maps among its fields are cut, everything else goes whole. */
+/** Splits a record into parts. Lists and maps among its fields are split, other fields are sent whole. */
 export function* partsOf(record: object, size: PieceSize): Generator<Part, void, undefined> {
   for (const [field, value] of Object.entries(record) as (readonly [string, unknown])[]) {
     if (Array.isArray(value)) {
@@ -80,18 +80,18 @@ export class Reassembly {
     }
   }
 
-  /** The record; only who asks knows what it is. */
+  /** The record; the caller knows its type. */
   record(): unknown {
     return Object.fromEntries(this.#fields)
   }
 }
 
-/** Objects that many others refer to, each told once and named by its index. */
+/** Objects that many others refer to: each is sent once, and then named by its index. */
 class Shared<T> {
   readonly items: T[] = []
   readonly #indexes = new Map<T, number>()
 
-  /** Index of the object, which is told apart by its identity. */
+  /** Index of the object, by identity. */
   indexOf(item: T): number {
     let index = this.#indexes.get(item)
     if (index === undefined) {
@@ -102,9 +102,9 @@ class Shared<T> {
   }
 }
 
-/** What the deciding thread is told. */
+/** Messages to the deciding thread. */
 export type ToThread =
-  /** A new problem follows; what was told of another is void. */
+  /** A new problem follows; parts of an earlier one are dropped. */
   | { readonly kind: 'begin' }
   | { readonly kind: 'forgetTypes'; readonly ids: readonly number[] }
   | { readonly kind: 'types'; readonly types: readonly (readonly [id: number, type: InstanceType])[] }
@@ -126,7 +126,7 @@ interface ProblemRecord extends Omit<Problem, 'pools' | 'shapes'> {
 /** Types a thread keeps although the last problem did not name them. */
 const typesKept = 4000
 
-/** What the instance types are called that a thread holds. Catalogues are large and rarely change. */
+/** Ids of the instance types that a thread holds: catalogues are large and rarely change. */
 export class SentTypes {
   readonly #ids = new WeakMap<InstanceType, number>()
   /** Ids of the types that the thread has, the longest unused first. */
@@ -147,7 +147,7 @@ export class SentTypes {
     return id
   }
 
-  /** What the thread must be told so that it has these types, and not too many others. */
+  /** Messages after which the thread has these types, and not too many others. */
   *messages(types: Iterable<InstanceType>, size: PieceSize): Generator<ToThread, void, undefined> {
     const wanted = new Map<number, InstanceType>()
     for (const type of types) wanted.set(this.idOf(type), type)
@@ -170,7 +170,7 @@ export class SentTypes {
   }
 }
 
-/** Everything that must be told for a problem; each message has to be sent before the next is asked for. */
+/** All messages for a problem; each has to be sent before the next is generated. */
 export function* problemMessages(
   problem: Problem,
   types: SentTypes,
@@ -191,7 +191,7 @@ export function* problemMessages(
   for (const part of partsOf(record, size)) yield { kind: 'part', part }
 }
 
-/** What the deciding thread has heard. */
+/** Reads the messages in the deciding thread. */
 export class ProblemReader {
   readonly #types = new Map<number, InstanceType>()
   #assembly = new Reassembly()
@@ -212,7 +212,7 @@ export class ProblemReader {
     }
   }
 
-  /** The problem that was told; it is not kept. */
+  /** The problem that was received; it is not kept. */
   problem(): Problem {
     const { specs, ...record } = this.#assembly.record() as ProblemRecord
     this.#assembly = new Reassembly()
@@ -229,10 +229,10 @@ export class ProblemReader {
 
 type Claim = Solution['claims'][number]
 
-/** What claims of one kind have in common, by far the most of them. */
+/** Fields that many claims share. */
 type Frame = Pick<Claim, 'labels' | 'requirements' | 'instanceTypes'>
 
-/** A solution in which everything large that repeats is named by its index. */
+/** A solution whose large repeated values are named by index. */
 interface SolutionRecord extends Omit<Solution, 'claims' | 'failures'> {
   readonly claims: readonly (Omit<Claim, keyof Frame> & { readonly [Key in keyof Frame]: number })[]
   readonly shared: readonly unknown[]
@@ -258,7 +258,6 @@ export function solutionParts(solution: Solution, size: PieceSize): Generator<Pa
   return partsOf(record, size)
 }
 
-/** The solution, from all of its parts. */
 export function solutionFrom(assembly: Reassembly): Solution {
   const { shared, reasons, ...record } = assembly.record() as SolutionRecord
   const common = (index: number) => shared[index] as never

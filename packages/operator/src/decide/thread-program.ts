@@ -1,5 +1,5 @@
 /* oxlint-disable unicorn/require-post-message-target-origin -- threads, not windows */
-/** What the thread that decides does: hears problems, answers with solutions. Holds one decision at a time. */
+/** Program of the deciding thread: receives problems, and sends solutions, one at a time. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { PackingCache, type SchedulingControl, type solve, TypeReader } from '@tenon/engine'
 import type { examine } from '@tenon/engine/consolidation'
@@ -10,17 +10,17 @@ import { ProblemReader, type ToThread } from './thread-messages.ts'
 import { solutionParts } from './thread-messages.ts'
 import { ThreadState } from './thread-state.ts'
 
-/** What the thread is started with. */
+/** Worker data of the thread. */
 export interface ThreadData {
   /** Takes the parts of each solution. */
   readonly replies: MessagePort
   readonly state: Int32Array
 }
 
-/** From the start of a decision; a plan that is not found by then is not waited for. */
+/** From the start of a decision: no cheaper plan is searched for after this time. */
 const improvementMs = 3000
 
-/** What the thread says once all parts of an answer are there, or when there will be none. */
+/** Sent once all parts of an answer were sent, or if there will be none. */
 export type FromThread =
   | { readonly kind: 'answered' }
   | {
@@ -45,7 +45,7 @@ export function decideInThread(engine: {
   const size = new PieceSize()
   state.about()
 
-  // An error elsewhere ends the thread, which is what the other side hears then.
+  // An error elsewhere ends the thread, and the other side sees that.
   parentPort?.on('message', (message: ToThread) => {
     state.sign()
     if (message.kind === 'solve')
@@ -63,8 +63,8 @@ export function decideInThread(engine: {
     const watch = new PodWatch({ clock, deadlineMs, isAborted: () => state.shouldStop, onPod: state.about })
     state.about(-1)
     try {
-      tellParts(watch, partsFor)
-      // Told last and elsewhere: all parts are there when this arrives.
+      sendParts(watch, partsFor)
+      // Sent last: all parts have arrived when this does.
       say({ kind: 'answered' })
     } catch (thrown) {
       const error = watch.asPodError(thrown)
@@ -75,13 +75,13 @@ export function decideInThread(engine: {
     }
   }
 
-  function tellParts(watch: PodWatch, partsFor: (control: SchedulingControl) => Iterable<Part>): void {
+  function sendParts(watch: PodWatch, partsFor: (control: SchedulingControl) => Iterable<Part>): void {
     const start = clock.monotonic()
     const shouldStop = () => {
       state.sign()
       return watch.shouldStop()
     }
-    // Looking for a cheaper plan may take as long again as first fit, but pods wait meanwhile.
+    // Searching for a cheaper plan may take as long again as first fit, but pods wait meanwhile.
     const shouldImprove = () => clock.monotonic() - start < improvementMs
     for (const part of partsFor({ shouldStop, shouldImprove, onPod: watch.onPod, types, packings })) {
       const before = clock.monotonic()

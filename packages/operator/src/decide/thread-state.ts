@@ -1,10 +1,10 @@
-/** What the thread that decides and the one that started it know of each other at any time. */
+/** Memory shared by the deciding thread and the one that started it. */
 
 const words = { stop: 0, signs: 1, pod: 2 } as const
 const nothing = -2
 
 export class ThreadState {
-  /** To be handed to the other thread. */
+  /** Passed to the other thread. */
   readonly memory: Int32Array
 
   constructor(memory: Int32Array = new Int32Array(new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT))) {
@@ -20,17 +20,17 @@ export class ThreadState {
     Atomics.store(this.memory, words.stop, value ? 1 : 0)
   }
 
-  /** Tells the other thread that this one gets on. */
+  /** Signs of life for the other thread. */
   sign(): void {
     Atomics.add(this.memory, words.signs, 1)
   }
 
-  /** Changes as long as the thread gets on. */
+  /** Changes as long as the thread makes progress. */
   get signs(): number {
     return Atomics.load(this.memory, words.signs)
   }
 
-  /** @param pod index of the pod that the decision is about, -1 while it is about none; absent once there is none. */
+  /** @param pod index of the pod that the decision is about, -1 while it is about none; undefined after the decision. */
   readonly about = (pod: number = nothing): void => {
     Atomics.store(this.memory, words.pod, pod)
     this.sign()

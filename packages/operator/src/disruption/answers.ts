@@ -1,14 +1,14 @@
 /** Why each node is still there: its current state, and the verdicts of the last searches. */
-import type { ConsolidationRemark, NodeRefusal } from '@tenon/engine'
+import type { ConsolidationFinding, NodeRefusal } from '@tenon/engine'
 import { type ClaimOf, refusalText, sentence } from './refusals.ts'
 
 export type ObstacleCause = 'node' | 'annotation' | 'nodePool' | 'pod' | 'podDisruptionBudget'
 
 /**
- * What decides about a node now. `command`: it goes. `failedCommand`: commands came to nothing, and it is not
- * tried again yet. `brake`: disruption is paused. `budget`: no more nodes of its NodePool may go now. `policy`: its NodePool does not want
- * it, or not yet. `pods`: they have no other place. `price`: nothing cheaper serves. `score`: the disruption
- * is not worth it. `possible`: it may go. `unknown`: nobody has looked yet.
+ * What decides about a node now. `command`: it is being disrupted. `failedCommand`: a command failed, and it is in back-off.
+ * `brake`: disruption is paused. `budget`: no more nodes of its NodePool may be disrupted now. `policy`: its NodePool does
+ * not allow it, or not yet. `pods`: they fit nowhere else. `price`: nothing cheaper would do. `score`: the savings are not
+ * worth the disruption. `possible`: it may be disrupted. `unknown`: it has not been evaluated yet.
  */
 export type DecisionCause =
   | ObstacleCause
@@ -45,7 +45,7 @@ export interface NodeDecision {
   readonly at: string
 }
 
-/** A verdict without its node; without a time it is of now. */
+/** A verdict on a node; without a time it is the current one. */
 export interface Verdict extends NodeObstacle {
   readonly atMs?: number
 }
@@ -63,14 +63,14 @@ export class DisruptionAnswers {
    * Stores the verdicts of a search on single nodes.
    * @param claimOf name of the claim of an instance.
    */
-  keepRemarks(remarks: readonly ConsolidationRemark[], claimOf: ClaimOf, atMs: number): void {
-    for (const remark of remarks) {
-      if (remark.kind === 'refused') {
-        const message = sentence(refusalText(remark.refusal, claimOf))
-        this.keep(remark.node, { cause: causeOf(remark.refusal), message, atMs })
-      } else if (remark.kind === 'scored' && !remark.isApproved) {
+  keepFindings(findings: readonly ConsolidationFinding[], claimOf: ClaimOf, atMs: number): void {
+    for (const finding of findings) {
+      if (finding.kind === 'refused') {
+        const message = sentence(refusalText(finding.refusal, claimOf))
+        this.keep(finding.node, { cause: causeOf(finding.refusal), message, atMs })
+      } else if (finding.kind === 'scored' && !finding.isApproved) {
         const message = 'Its savings are not worth the disruption (consolidationPolicy=Balanced)'
-        for (const node of remark.nodes) this.keep(node, { cause: 'score', message, atMs })
+        for (const node of finding.nodes) this.keep(node, { cause: 'score', message, atMs })
       }
     }
   }

@@ -41,13 +41,13 @@ interface Dependencies {
   readonly clock: Clock
 }
 
-/** Whether nodes with pods of a group that must run together are examined one by one, or only as a whole. */
+/** Whether nodes with pods of a group that must run together are examined one by one, or all of them as a unit. */
 export type GroupScope = 'alone' | 'together'
 
 /** Which nodes a method asks for. */
 export interface Scope {
   readonly disruptionClass: DisruptionClass
-  /** With `alone`, the default, groups of pods can prevent that one of their nodes goes alone. */
+  /** Default `alone`: a group of pods can prevent the removal of a single one of its nodes. */
   readonly groups?: GroupScope
   /** The instances to examine; undefined: all. */
   readonly among?: (all: readonly StateNode[]) => readonly StateNode[]
@@ -74,7 +74,7 @@ export type Candidate = StateNode & {
   readonly pricePerHour: PricePerHour
   /** Cost of evicting its pods; at least 1. */
   readonly disruptionCost: number
-  /** Whether it became consolidatable so lately that nodes still under `consolidateAfter` may soon take its pods. */
+  /** Whether nodes that are still under `consolidateAfter` may soon take its pods, as it became consolidatable so recently. */
   readonly waitsForBusyNodes: boolean
 }
 
@@ -139,7 +139,7 @@ export class CandidateFinder {
     }
   }
 
-  /** The node as a candidate, whatever prevents its disruption; undefined if its NodePool is unknown. */
+  /** The node as a candidate, even if something prevents its disruption; undefined if its NodePool is unknown. */
   described(stateNode: StateNode, catalogue: Catalogue): Candidate | undefined {
     return describedBy(this.#deps, stateNode, catalogue)
   }
@@ -177,7 +177,7 @@ function* heldByPods(
   yield* podObstacles(found, found.blocking === undefined ? [] : [found.blocking], clock.now())
 }
 
-/** Candidates as they were described last. Most stay the same object, which makes comparing them cheap. */
+/** Candidates of the last pass. Most stay the same object, so that comparing them is cheap. */
 const described = new WeakMap<
   StateNode,
   {
@@ -245,13 +245,13 @@ function reportProtected({ clock, events }: Dependencies, { annotated }: PodsToM
 /** When the claim became consolidatable, Unix milliseconds; null if it is not. */
 const consolidatableSinceMs = perObject((claim: NodeClaim) => transitionMs(claim, 'Consolidatable') ?? null)
 
-/** Whether the node has been consolidatable for no longer than it takes busy nodes of its NodePool to get there. */
+/** Whether the node became consolidatable so recently that busy nodes of its NodePool may follow. */
 function isNewlyQuiet({ clock }: Dependencies, claim: NodeClaim, pool: NodePool): boolean {
   const sinceMs = consolidatableSinceMs(claim)
   return sinceMs !== null && clock.now() - sinceMs < consolidateAfterMs(pool) + nextLookMs
 }
 
-/** Whether the node holds no pod that needs another place, whatever moving one costs. */
+/** Whether the node has no pod that would have to be rescheduled. */
 export function isEmpty({ pods }: Candidate): boolean {
   return pods.length === 0
 }

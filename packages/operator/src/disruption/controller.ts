@@ -14,7 +14,7 @@ import type { Command } from './commands/command.ts'
 import type { DisruptionMethod, Moment, Pass, PassOutcome } from './methods/method.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { CatalogueReader } from './catalogue.ts'
-import type { RemovalGround, RemovalSimulation } from './simulation.ts'
+import type { PreparedRemoval, RemovalSimulation } from './simulation.ts'
 
 /** Work that an earlier pass, or an earlier process, did not finish. */
 interface Leftover {
@@ -241,7 +241,7 @@ interface MethodSources {
 }
 
 /** The part of a pass that is read from the cluster. */
-type Seen = Pick<Pass, 'candidates' | 'all' | 'catalogue' | 'ground'>
+type Seen = Pick<Pass, 'candidates' | 'all' | 'catalogue' | 'prepared'>
 
 /** @param isWanted whether an instance is examined at all. */
 async function readFor(
@@ -258,12 +258,12 @@ async function readFor(
   const accepted = await inSlices(acceptedBy(method, all), slicing)
   const candidates = method.whole?.(accepted, catalogue) ?? accepted
   metrics.disruptionEligibleNodes.set({ reason: method.reason.toLowerCase() }, candidates.length)
-  let ground: Promise<RemovalGround | undefined> | undefined
+  let prepared: Promise<PreparedRemoval | undefined> | undefined
   return {
     catalogue,
     all,
     candidates,
-    ground: () => (ground ??= simulation.ground(candidates, true, signal)),
+    prepared: () => (prepared ??= simulation.prepare(candidates, true, signal)),
   }
 }
 

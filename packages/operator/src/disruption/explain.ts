@@ -89,7 +89,7 @@ interface NodeVerdictsParts {
   readonly answers: Pick<DisruptionAnswers, 'verdictOn'>
 }
 
-/** The first obstacle of a node, and those behind it. */
+/** The first obstacle of a node, and further ones. */
 interface FullVerdict extends Verdict {
   readonly others?: readonly NodeObstacle[]
 }

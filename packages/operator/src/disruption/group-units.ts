@@ -1,15 +1,15 @@
-/** Nodes of which none goes without the others, because of groups that run together (gangs.md 7.5). */
+/** Units: nodes that are only disrupted together, as groups of pods must run together (gangs.md 7.5). */
 import type { ClusterState } from '../state/cluster-state.ts'
 import type { KnownGroup } from '../state/pods/pod-groups.ts'
 import type { Obstacle } from './obstacles.ts'
 
 type State = Pick<ClusterState, 'podGroups' | 'stateNodes'>
 
-/** Nodes that go as a whole. */
+/** Nodes that are only disrupted together. */
 export interface GroupUnit {
   /** Names of the Nodes. */
   readonly nodes: ReadonlySet<string>
-  /** Why they do not go as a whole either; a clause. Absent when nothing about their groups is in the way. */
+  /** Why they cannot be disrupted together either, a clause; undefined if their groups allow it. */
   readonly obstacle?: string
 }
 
@@ -22,19 +22,19 @@ interface Gang {
   readonly running: number
   /** Members without a node. */
   readonly waiting: number
-  /** Whether members are on nodes that go away. */
+  /** Whether members are on nodes that are being removed. */
   readonly isLeaving: boolean
 }
 
 type Units = ReadonlyMap<string, GroupUnit>
 
-/** What was worked out last; all who ask ask about the same groups. */
+/** Memo by the groups and nodes of the last call. */
 const known = new WeakMap<
   State['podGroups'],
   { readonly version: number; readonly nodes: ReturnType<State['stateNodes']>; readonly units: Units }
 >()
 
-/** By name of the Node: nodes with more members of a group than it can spare go with all others of the group. */
+/** Units by name of the Node: a node with more members of a group than it can spare forms one with all nodes of the group. */
 export function groupUnits(state: State): Units {
   const { podGroups } = state
   const { version } = podGroups
@@ -86,7 +86,7 @@ function gangOf(podGroups: State['podGroups'], id: string, leaving: ReadonlySet<
   return { id, minCount, movesWhole, counts, running, waiting: members.length - running, isLeaving }
 }
 
-/** Whether some node, or nodes that go together, would take more members than the group can spare. */
+/** Whether some node, or unit, holds more members than the group can spare. */
 function isTied(
   { counts, movesWhole, minCount, running }: Gang,
   sets: ReadonlyMap<string, Set<string>>,
@@ -105,7 +105,7 @@ function unite(sets: Map<string, Set<string>>, nodes: readonly string[]): void {
   for (const node of all) sets.set(node, all)
 }
 
-/** After a start groups may be read later than pods: what they say of these nodes is not known then. */
+/** After a start, groups may be read later than pods; then nothing is known of these nodes. */
 function unreadOn(podGroups: State['podGroups'], nodes: ReadonlySet<string>): string | undefined {
   for (const id of podGroups.ids()) {
     const ref = podGroups.ref(id)
@@ -118,13 +118,13 @@ function unreadOn(podGroups: State['podGroups'], nodes: ReadonlySet<string>): st
 
 function obstacleOf(gangs: readonly Gang[], nodes: ReadonlySet<string>): string | undefined {
   for (const { id, counts, minCount, running, waiting, isLeaving } of gangs) {
-    // Those that go away are no longer there to be spared for.
+    // Members on nodes that are being removed cannot be spared twice.
     if (isLeaving && [...counts.keys()].some((node) => nodes.has(node)))
       return `other nodes with pods of a group are going away (PodGroup=${id})`
-    // A group of which some nodes stay can spare the pods that go.
+    // A group with nodes outside the unit can spare these pods.
     if (counts.size === 0 || ![...counts.keys()].every((node) => nodes.has(node))) continue
     const facts = `PodGroup=${id}, running=${running}, minCount=${minCount}`
-    // Pods that have ended do not come back, and without them a successor may never start.
+    // Pods that have ended do not come back, and without them a replacement may never start.
     if (running < minCount) return `too few pods of a group run for them to be moved (${facts})`
     if (waiting > 0) return `pods of a group have no node yet (${facts}, waiting=${waiting})`
   }
@@ -132,8 +132,8 @@ function obstacleOf(gangs: readonly Gang[], nodes: ReadonlySet<string>): string 
 }
 
 /**
- * Why a node does not go together with the others of its unit; a clause.
- * @param obstacleOn why a node, by name, stays; undefined when it may go.
+ * Why a node cannot be disrupted together with the others of its unit; a clause.
+ * @param obstacleOn obstacle of a node, by name; undefined if there is none.
  */
 export function unitObstacle(
   { nodes, obstacle }: GroupUnit,
@@ -156,9 +156,8 @@ export function togetherText(other: string, text: string): string {
 type GroupState = Pick<ClusterState, 'podGroups' | 'stateNodes'>
 
 /**
- * Members that go leave the others without the number that must run together, unless so many more run. A node at a
- * time may take of those: of several, the first by name. Nodes of which none may go alone are moved together by
- * methods of their own.
+ * Groups that could not keep their minimum number of members without this node. Members beyond the minimum may be moved
+ * one node at a time, the first by name. Nodes that none of these allows alone are moved together by other methods.
  */
 export function* groupObstacles(
   state: GroupState,
@@ -183,7 +182,7 @@ export function* groupObstacles(
   }
 }
 
-/** Whether the group says anything about how its members are disrupted. */
+/** Whether the group restricts how its members are disrupted. */
 function isTogether({ minCount, movesWhole }: KnownGroup): boolean {
   return minCount > 0 || movesWhole
 }
@@ -192,7 +191,7 @@ interface Question {
   readonly id: string
   readonly group: KnownGroup
   readonly nodeName: string
-  /** Names of nodes that go away. */
+  /** Names of nodes that are being removed. */
   readonly leaving: ReadonlySet<string>
 }
 
@@ -214,7 +213,7 @@ function objectionOf(
     : `another node with pods of the same group goes first (${facts}, Node=${first})`
 }
 
-/** How many members are on each node, those left out that go away. */
+/** Number of members on each node, without nodes that are being removed. */
 function membersByNode(
   members: ReturnType<ClusterState['podGroups']['members']>,
   leaving: ReadonlySet<string> = new Set(),

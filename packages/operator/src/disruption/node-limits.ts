@@ -1,4 +1,4 @@
-/** Nodes in place of others keep to `limits.nodes`, those that drain counted (reports-2.md 9). */
+/** Replacement nodes respect `limits.nodes`; draining nodes count (reports-2.md 9). */
 import type { NodePool, Unavailability } from '@tenon/api'
 import type { ClusterState } from '../state/cluster-state.ts'
 import type { Caches } from '../state/caches.ts'
@@ -13,7 +13,7 @@ export interface NodeLimitParts {
   readonly limits: Pick<LimitReport, 'reached'>
 }
 
-/** Why no node of the pool comes in place of others now. Static NodePools set room aside themselves. */
+/** Why the pool may launch no replacement now. Static NodePools reserve their own. */
 export function whyFull(
   { caches, settings, state }: Omit<NodeLimitParts, 'limits'>,
   name: string,
@@ -29,8 +29,8 @@ export function whyFull(
   }
 }
 
-/** Says on the NodePool that its drifted nodes stay because their successors would exceed `limits.nodes`. */
-export function tellNodeLimit(
+/** Records on the NodePool that its drifted nodes stay, because replacements would exceed `limits.nodes`. */
+export function reportNodeLimit(
   { limits, settings, state }: NodeLimitParts,
   pool: NodePool,
   because: string,
@@ -40,11 +40,11 @@ export function tellNodeLimit(
   state.rollouts.limit(pool.metadata.name, because)
 }
 
-/** The same, by name, where the pool is full. @returns what nodes are to be told. */
-export function tellFull(parts: NodeLimitParts, name: string): string | undefined {
+/** The same by name, if the pool is full. @returns the text for events of its nodes. */
+export function reportFull(parts: NodeLimitParts, name: string): string | undefined {
   const full = whyFull(parts, name)
   const pool = parts.caches.nodePools.get({ name })
   if (full === undefined || pool === undefined) return undefined
-  tellNodeLimit(parts, pool, full.because)
+  reportNodeLimit(parts, pool, full.because)
   return `${full.because}; ${nodeLimitRemedy}`
 }

@@ -29,8 +29,7 @@ export interface Obstacle {
 }
 
 /**
- * Whether protected pods prevent disruption: always (`graceful`), or not if a terminationGracePeriod ends them in the end
- * (`eventual`).
+ * Whether protected pods prevent disruption: always (`graceful`), or only without a terminationGracePeriod (`eventual`).
  */
 export type DisruptionClass = 'graceful' | 'eventual'
 
@@ -57,7 +56,7 @@ export function* nodeObstacles(
   yield* poolObstacles(deps, stateNode, catalogue)
 }
 
-/** Obstacles of the node's state, whatever runs on it. */
+/** Obstacles in the state of the node, independent of its pods. */
 function* stateObstacles(
   deps: Dependencies,
   stateNode: StateNode,

@@ -1,4 +1,4 @@
-/** Why a node is not consolidated: its NodePool, its labels (disruption.md 8), or pods that were moved lately. */
+/** Why a node is not consolidated: its NodePool, its labels (disruption.md 8), or pods that were moved recently. */
 import { type Clock, perObject } from '@tenon/runtime'
 import { isConditionTrue, labels, type NodeClaim, type NodePool } from '@tenon/api'
 import { consolidateAfterMs } from '../state/nodepools/managed-pool.ts'
@@ -77,7 +77,7 @@ export class ConsolidationPolicy {
     this.#deps = deps
   }
 
-  /** Set while pods of the node are left alone, because moving their workload needed a new node. */
+  /** Set while pods of the node are not moved, because moving their workload needed a new node recently. */
   restOf({ pods }: Candidate): Objection | undefined {
     const { clock, state } = this.#deps
     const backingOff = state.movedPods.backingOff(pods)

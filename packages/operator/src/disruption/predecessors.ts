@@ -1,4 +1,4 @@
-/** Which nodes a node was launched to replace, as its claim tells a later process too. */
+/** Which nodes a node was launched to replace; an annotation of its claim says so to a later process. */
 import type { Clock } from '@tenon/runtime'
 import type { NodeClaim } from '@tenon/api'
 import type { Caches } from '../state/caches.ts'
@@ -8,9 +8,9 @@ interface Dependencies {
   readonly clock: Clock
 }
 
-/** Names of the claims whose nodes go for this one, separated by spaces. */
+/** Names of the claims that this one replaces, separated by spaces. */
 const replacesAnnotation = 'tenon.sh/replaces'
-/** A command that is not done by then is given up, unless very many are under way. */
+/** Timeout of a command, unless very many are under way. */
 const longestWaitMs = 10 * 60_000
 
 export function predecessorsAnnotation(claims: readonly NodeClaim[]): Readonly<Record<string, string>> {
@@ -18,8 +18,8 @@ export function predecessorsAnnotation(claims: readonly NodeClaim[]): Readonly<R
 }
 
 /**
- * Whether pods are still to come from nodes that the claim's node replaces. Until then it looks empty, and
- * a process that knows nothing of the command would remove what was just launched, and launch it again.
+ * Whether pods are still to come from nodes that the claim's node replaces. Until then it looks empty, and after a restart
+ * it would be removed and launched again.
  */
 export function awaitsPods({ caches, clock }: Dependencies, { metadata }: NodeClaim): boolean {
   const noted = metadata.annotations?.[replacesAnnotation]

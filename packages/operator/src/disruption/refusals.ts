@@ -1,11 +1,10 @@
-/** Why nodes stay, in words. */
+/** Texts of the reasons why nodes stay. */
 import type { NodeRefusal, RemovalResult } from '@tenon/engine'
 import { renderPodReason, renderShortage } from '@tenon/engine'
 import { keyOf } from '../state/pods/pods.ts'
 
 const listedPods = 5
 
-/** Why a node stays, in words. */
 export function refusalText(refusal: NodeRefusal, claimOf: ClaimOf): string {
   switch (refusal.kind) {
     case 'stranded':

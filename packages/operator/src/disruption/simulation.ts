@@ -21,11 +21,11 @@ interface Dependencies {
 }
 
 /** The input of simulations: the cluster, with the pods of candidates among those to place. */
-export interface RemovalGround {
+export interface PreparedRemoval {
   readonly input: GatheredInput
   /** Candidates by name, without those whose pods cannot be read. */
   readonly candidates: ReadonlyMap<string, Candidate>
-  /** The same for the engine; the same list for all questions, which lets them share work. */
+  /** The same for the engine. All questions pass this very list, so that they share work. */
   readonly described: readonly CandidateInput[]
 }
 
@@ -40,11 +40,11 @@ export class RemovalSimulation {
    * @param sparesBusyNodes whether nodes under `consolidateAfter` receive no pods, as consolidation wants it.
    * @returns undefined if no NodePool can launch anything, so that replacements are unknown.
    */
-  async ground(
+  async prepare(
     candidates: readonly Candidate[],
     sparesBusyNodes: boolean,
     signal: AbortSignal,
-  ): Promise<RemovalGround | undefined> {
+  ): Promise<PreparedRemoval | undefined> {
     const removable = candidates.map(({ name, movable: pods }) => ({ name, pods }))
     const busy = sparesBusyNodes ? busyNodes(this.#deps) : new Set<string>()
     const input = await this.#deps.inputs.forRemoval(removable, busy, signal)
@@ -54,8 +54,8 @@ export class RemovalSimulation {
       ({ name, movable }) =>
         input.stateNodes.has(name) && !movable.some(({ metadata }) => unjudged.has(metadata.uid ?? '')),
     )
-    // Pods of the other nodes stay where they are.
-    if (judged.length < candidates.length) return await this.ground(judged, sparesBusyNodes, signal)
+    // Without the nodes whose pods cannot be read.
+    if (judged.length < candidates.length) return await this.prepare(judged, sparesBusyNodes, signal)
     return {
       input,
       candidates: new Map(judged.map((candidate) => [candidate.name, candidate])),
@@ -69,7 +69,7 @@ export class RemovalSimulation {
    * @returns undefined if there was no time.
    */
   async without(
-    ground: RemovalGround,
+    prepared: PreparedRemoval,
     candidates: readonly Candidate[],
     signal: AbortSignal,
     plan: RemovalResult['placements'] = [],
@@ -77,11 +77,11 @@ export class RemovalSimulation {
     const { decider, settings } = this.#deps
     const question: DisruptionQuestion = {
       kind: 'remove',
-      candidates: ground.described,
+      candidates: prepared.described,
       gone: candidates.map(({ name }) => name),
     }
-    // The same object for all questions on this ground: the engine reads it once.
-    const input = plan.length === 0 ? ground.input : withPlan(ground.input, plan)
+    // The same object for all questions on this input: the engine reads it once.
+    const input = plan.length === 0 ? prepared.input : withPlan(prepared.input, plan)
     const result = await decider.examine(input, question, { deadlineMs: settings.solveTimeoutMs, signal })
     return result?.kind === 'removal' && result.isComplete ? result : undefined
   }
@@ -94,7 +94,7 @@ function withPlan(input: GatheredInput, plan: RemovalResult['placements']): Gath
 }
 
 export function destinationsOf(
-  { input }: RemovalGround,
+  { input }: PreparedRemoval,
   placements: RemovalResult['placements'],
 ): readonly StateNode[] {
   const names = new Set(placements.map(({ node }) => node))
@@ -130,7 +130,7 @@ function describe({ state }: Dependencies, candidate: Candidate): CandidateInput
   }
 }
 
-/** What decides whether an instance is busy; null for those that never are. */
+/** NodePool and last pod event of an instance, which decide whether it is busy; null for those that never are. */
 const activityOf = perObject(
   (stateNode: StateNode): { readonly pool: string; readonly sinceMs: number } | null => {
     const { claim, isMarkedForDeletion } = stateNode

@@ -51,11 +51,11 @@ async function rejectionOf(
   if (!deps.state.decidable()) return 'churn'
   const nodes = await stillThere(deps, move, now)
   if (typeof nodes === 'string') return nodes
-  const ground = await deps.simulation.ground(nodes, true, signal)
-  if (ground === undefined) return 'unknown'
-  if (ground.candidates.size < nodes.length) return 'scheduling'
+  const prepared = await deps.simulation.prepare(nodes, true, signal)
+  if (prepared === undefined) return 'unknown'
+  if (prepared.candidates.size < nodes.length) return 'scheduling'
   const plan = isPacked ? move.placements : []
-  const removal = await deps.simulation.without(ground, nodes, signal, plan)
+  const removal = await deps.simulation.without(prepared, nodes, signal, plan)
   if (removal === undefined) return 'unknown'
   const moving = isPacked ? nodes.flatMap(({ movable }) => movable) : undefined
   if (!isConfirmed(move, removal, moving)) return 'scheduling'

@@ -1,4 +1,4 @@
-/** Of nodes that go as a whole, those of which all may go (gangs.md 7.5). */
+/** Units: nodes that can only be removed together, as a group of pods runs on them (gangs.md 7.5). */
 import type { EventRecorder } from '@tenon/kube'
 import type { ClusterState } from '../state/cluster-state.ts'
 import type { StateNode } from '../state/nodes/state-node.ts'
@@ -13,8 +13,8 @@ interface Dependencies {
   readonly events: EventRecorder
 }
 
-/** Why nodes stay is not told again within this time, as long as it is the same. */
-const toldForMs = 60 * 60_000
+/** An event with the same reason is not repeated within this time. */
+const repeatMs = 60 * 60_000
 
 export class WholeUnits {
   readonly #deps: Dependencies
@@ -33,14 +33,14 @@ export class WholeUnits {
     return node !== undefined && groupUnits(this.#deps.state).has(node.metadata.name)
   }
 
-  /** Of units of which all nodes are candidates: the candidates' names. */
+  /** Names of candidates by unit, for units whose nodes are all candidates. */
   setsOf(candidates: readonly Candidate[]): readonly (readonly string[])[] {
     return unitsOf(this.#deps.state, candidates)
       .filter(({ unit, members }) => unit.nodes.size === members.length)
       .map(({ members }) => members.map(({ name }) => name))
   }
 
-  /** The candidates of units of which all nodes are among them; of the others an event says what is in the way. */
+  /** The candidates of units whose nodes are all candidates; events say what prevents the others. */
   complete(
     candidates: readonly Candidate[],
     catalogue: Catalogue,
@@ -49,16 +49,16 @@ export class WholeUnits {
     return unitsOf(this.#deps.state, candidates).flatMap(({ unit, members }) => {
       const obstacle = this.#obstacle(unit, members, catalogue, disruptionClass)
       if (obstacle === undefined) return members
-      // What the groups themselves have against it is told of each node alone.
+      // Obstacles of the groups themselves are reported for each node.
       if (obstacle === unit.obstacle) return []
-      for (const candidate of members) this.tell(candidate, obstacle)
+      for (const candidate of members) this.report(candidate, obstacle)
       return []
     })
   }
 
   /** Says on a node and its claim why they stay. */
-  tell(candidate: Candidate, text: string): void {
-    reportBlocked(this.#deps.events, candidate, text, { values: [text], dedupeTtlMs: toldForMs })
+  report(candidate: Candidate, text: string): void {
+    reportBlocked(this.#deps.events, candidate, text, { values: [text], dedupeTtlMs: repeatMs })
   }
 
   #obstacle(

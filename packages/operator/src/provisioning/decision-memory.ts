@@ -19,7 +19,7 @@ export class DecisionMemory {
     this.#deps = deps
   }
 
-  /** Notes that a pod has a place. Pods of deleted nodes are bound, so they are skipped. */
+  /** Notes that a decision has placed a pod. Pods of deleted nodes are bound, so they are skipped. */
   placed(pod: Pod, pool: NodePool | undefined, nodeClaim: string | undefined): void {
     if (!this.#isWaiting(pod)) return
     const { state, clock } = this.#deps

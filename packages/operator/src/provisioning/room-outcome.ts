@@ -18,7 +18,7 @@ export interface RoomOutcome {
 
 /** Reports each pass to those who keep room. */
 export interface RoomReport {
-  tell(outcome: RoomOutcome, signal: AbortSignal): Promise<void>
+  report(outcome: RoomOutcome, signal: AbortSignal): Promise<void>
 }
 
 /**

@@ -127,7 +127,7 @@ export class SchedulingPass {
   }
 
   async #reportRoom(room: RoomOutcome, signal: AbortSignal): Promise<void> {
-    for (const report of this.#deps.roomReports) await report.tell(room, signal)
+    for (const report of this.#deps.roomReports) await report.report(room, signal)
   }
 }
 

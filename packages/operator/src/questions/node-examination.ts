@@ -1,10 +1,10 @@
 /** Looks at one node as consolidation would, whatever else is in its way. */
 import { type PricePerHour, sumOfPrices } from '@tenon/api'
-import { type ConsolidationRemark, type RemovalResult, unlimited, type Verdict } from '@tenon/engine'
+import { type ConsolidationFinding, type RemovalResult, unlimited, type Verdict } from '@tenon/engine'
 import { balancedThreshold } from '@tenon/engine/consolidation'
 import { type Candidate, isEmpty } from '../disruption/candidates.ts'
 import type { ConsolidationSearch } from '../disruption/methods/consolidation-search.ts'
-import type { RemovalGround, RemovalSimulation } from '../disruption/simulation.ts'
+import type { PreparedRemoval, RemovalSimulation } from '../disruption/simulation.ts'
 import { reasonFor } from '../disruption/explain.ts'
 
 interface Dependencies {
@@ -32,7 +32,7 @@ export interface Saving {
 
 /** What was found. */
 export interface Examined {
-  readonly remarks: readonly ConsolidationRemark[]
+  readonly findings: readonly ConsolidationFinding[]
   readonly saving: Saving | undefined
 }
 
@@ -49,22 +49,25 @@ export class NodeExamination {
   async of(candidate: Candidate, signal: AbortSignal): Promise<Examined | undefined> {
     if (isEmpty(candidate) || reasonFor(candidate) === 'Drifted') return undefined
     const { search, simulation } = this.#deps
-    const ground = await simulation.ground([candidate], true, signal)
-    const judged = ground?.candidates.get(candidate.name)
-    if (ground === undefined || judged === undefined) return undefined
+    const prepared = await simulation.prepare([candidate], true, signal)
+    const judged = prepared?.candidates.get(candidate.name)
+    if (prepared === undefined || judged === undefined) return undefined
     const budgets = new Map([[candidate.pool.metadata.name, unlimited]])
-    const result = await search.find(ground, [judged], { budgets }, signal)
+    const result = await search.find(prepared, [judged], { budgets }, signal)
     if (result === undefined) return undefined
-    return { remarks: result.remarks, saving: await this.#saving(judged, ground, result.remarks, signal) }
+    return {
+      findings: result.findings,
+      saving: await this.#saving(judged, prepared, result.findings, signal),
+    }
   }
 
   async #saving(
     candidate: Candidate,
-    ground: RemovalGround,
-    remarks: readonly ConsolidationRemark[],
+    prepared: PreparedRemoval,
+    findings: readonly ConsolidationFinding[],
     signal: AbortSignal,
   ): Promise<Saving | undefined> {
-    const removal = await this.#deps.simulation.without(ground, [candidate], signal)
+    const removal = await this.#deps.simulation.without(prepared, [candidate], signal)
     if (removal === undefined || removal.stranded.length > 0) return undefined
     const saves = savesOf(candidate, removal)
     const isBalanced = candidate.pool.spec.disruption?.consolidationPolicy === 'Balanced'
@@ -77,7 +80,7 @@ export class NodeExamination {
         }),
       ),
       saves,
-      mustSave: isBalanced ? leastSavings(remarks, saves) : 0,
+      mustSave: isBalanced ? leastSavings(findings, saves) : 0,
       isMore: !isBalanced,
     }
   }
@@ -88,12 +91,12 @@ function savesOf({ pricePerHour }: Candidate, { replacements }: RemovalResult): 
   return pricePerHour === undefined || after.unpriced > 0 ? undefined : pricePerHour - after.pricePerHour
 }
 
-/** What a Balanced NodePool asks of the move, as its score tells. */
+/** Savings that a Balanced NodePool demands of the move, from its score. */
 function leastSavings(
-  remarks: readonly ConsolidationRemark[],
+  findings: readonly ConsolidationFinding[],
   saves: number | undefined,
 ): number | undefined {
-  const verdict = remarks.flatMap((each): readonly Verdict[] =>
+  const verdict = findings.flatMap((each): readonly Verdict[] =>
     each.kind === 'scored' ? each.verdicts : [],
   )[0]
   if (verdict === undefined || saves === undefined || verdict.score <= 0) return undefined

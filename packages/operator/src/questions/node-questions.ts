@@ -52,7 +52,7 @@ export class NodeQuestions {
     const answers = new DisruptionAnswers()
     const claimOf = (instance: string) =>
       state.stateNodes().find((each) => each.name === instance)?.claim?.metadata.name
-    answers.keepRemarks(examined?.remarks ?? [], claimOf, clock.now())
+    answers.keepFindings(examined?.findings ?? [], claimOf, clock.now())
     const { atMs = clock.now(), ...verdict } = verdictsWith(answers).now(listed)(stateNode)
     const found = verdict.cause === 'unknown' ? worthwhile(examined) : undefined
     return {
@@ -73,6 +73,6 @@ export class NodeQuestions {
 
 /** That the search found something to do. */
 function worthwhile(examined: Examined | undefined): Pick<NodeDecision, 'cause' | 'message'> | undefined {
-  const scored = examined?.remarks.find((each) => each.kind === 'scored' && each.isApproved)
+  const scored = examined?.findings.find((each) => each.kind === 'scored' && each.isApproved)
   return scored && { cause: 'possible', message: 'It can be disrupted (reason=Underutilized)' }
 }

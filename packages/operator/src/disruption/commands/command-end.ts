@@ -1,4 +1,4 @@
-/** How a command goes on and ends: replacements become ready, then the claims of its nodes are deleted (disruption.md 15). */
+/** Progress and end of a command: replacements become ready, then the claims of its nodes are deleted (disruption.md 15). */
 import { isConditionTrue, type NodeClaim, type Pod } from '@tenon/api'
 import { isKubeError, type KubeClient } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
@@ -38,8 +38,8 @@ export interface UnderWay {
   readonly launched: Set<string>
   readonly initialized: Set<string>
   readonly deleted: Set<string>
-  /** Whether the pods of its nodes were read freshly, the last check before they go. */
-  isLookedAt: boolean
+  /** Whether the pods of its nodes were read from the API server, the last check before deletion. */
+  isVerified: boolean
   readonly sinceMs: number
   readonly waves: Waves
 }
@@ -52,12 +52,12 @@ export class CommandEnd {
   }
 
   launching(claim: NodeClaim, { reason }: Command): void {
-    this.#deps.report.tell(claim, 'DisruptionLaunching', `Launching NodeClaim: ${reason}`, reason)
+    this.#deps.report.record(claim, 'DisruptionLaunching', `Launching NodeClaim: ${reason}`, reason)
   }
 
   waiting(claim: NodeClaim): void {
     const { report } = this.#deps
-    report.tell(claim, 'DisruptionWaitingReadiness', 'Waiting until the replacement can run pods', '')
+    report.record(claim, 'DisruptionWaitingReadiness', 'Waiting until the replacement can run pods', '')
   }
 
   /** Why a node must stay, by the caches or (`fresh`) by the API server; undefined if it may go. */
@@ -89,10 +89,10 @@ export class CommandEnd {
   blocked(candidate: Candidate, because: string): void {
     const message = `Disruption is taken back: ${because}`
     for (const object of [candidate.node, candidate.claim])
-      this.#deps.report.tell(object, 'DisruptionBlocked', message, because)
+      this.#deps.report.record(object, 'DisruptionBlocked', message, because)
   }
 
-  /** Deletes the claims of the nodes, unless others have. */
+  /** Deletes the claims of the nodes. @returns whether all are deleted. */
   async finish({ command, deleted, waves }: UnderWay): Promise<boolean> {
     const { deleter, moves, report, traces } = this.#deps
     const { reason, candidates } = command
@@ -109,7 +109,7 @@ export class CommandEnd {
             const account = { policy, movedPods: waves.movedFrom(node.metadata.name) }
             if (await deleter.delete(claim, reason.toLowerCase(), undefined, account))
               for (const object of [node, claim])
-                report.tell(object, 'DisruptionTerminating', `Disrupting ${object.kind}: ${reason}`, reason)
+                report.record(object, 'DisruptionTerminating', `Disrupting ${object.kind}: ${reason}`, reason)
           } catch (error) {
             report.deletionFailed(name, error)
             return false
@@ -214,13 +214,13 @@ export class CommandTraces {
     }
   }
 
-  /** Frees the plans of the pods of a drifted node: they may go elsewhere. */
+  /** Drifted nodes are not nominated: their pods may go elsewhere. */
   #isDrifted(providerID: string): boolean {
     const claims = this.#deps.caches.nodeClaims.byIndex(indexes.byProviderId, providerID)
     return claims.some((claim) => isConditionTrue(claim, 'Drifted'))
   }
 
-  /** The current claim; the state knows new ones before the cache does. */
+  /** The current claim; the state has new ones before the cache. */
   known({ metadata }: NodeClaim): NodeClaim | undefined {
     const { caches, state } = this.#deps
     const current = caches.nodeClaims.get({ name: metadata.name }) ?? state.seedOf(metadata.name)
@@ -243,7 +243,7 @@ export class PodMoves {
     this.#deps = deps
   }
 
-  /** The waves of these nodes; pods of nodes that could not be tainted stay. */
+  /** The waves of these nodes, without pods of nodes that could not be tainted. */
   of(going: readonly Pick<Candidate, 'node'>[], waves: readonly (readonly Pod[])[] = []): Waves {
     const names = new Set(going.map(({ node }) => node.metadata.name))
     const moving = waves.map((wave) => wave.filter(({ spec }) => names.has(spec.nodeName ?? '')))
@@ -251,7 +251,7 @@ export class PodMoves {
   }
 
   /**
-   * Notes where the pods go, so that they are left alone there for a while.
+   * Notes the nodes that receive the pods, so that these are not moved again soon.
    * @param successors the replacements of the command.
    */
   begun(command: Command, successors: readonly NodeClaim[]): void {

@@ -1,4 +1,4 @@
-/** Notes commands in the journal: moves that have begun, and what came to nothing. */
+/** Writes commands into the journal: those that begin, and those that fail. */
 import { type NodeClaim, type PricePerHour, sumOfPrices } from '@tenon/api'
 import type { Candidate } from '../candidates.ts'
 import { type Command, poolsOf } from './command.ts'
@@ -10,7 +10,7 @@ interface Dependencies {
   readonly journal: Pick<Journal, 'decided' | 'note'>
 }
 
-/** Of a command, what it is about. */
+/** The nodes of a command, and why they are disrupted. */
 type About = Pick<Command, 'candidates' | 'reason'>
 
 export class CommandJournal {
@@ -46,7 +46,7 @@ export class CommandJournal {
     })
   }
 
-  /** A command that would have begun does not stand any more. */
+  /** A command that would have begun is obsolete. */
   observedEnd(id: string, command: Command, because: string): void {
     const message = `${moveText(command)} does not stand any more: ${because}`
     this.#note(command, { kind: 'refusal', reason: 'PlanEnded', message, decision: id, observed: true })
@@ -59,7 +59,7 @@ export class CommandJournal {
     this.#note(about, { kind: 'refusal', reason: 'NotBegun', message })
   }
 
-  /** A command that had begun has come to nothing. */
+  /** A command that had begun has failed. */
   gaveUp(id: string, command: Command, because: string): void {
     const message = `${moveText(command)} was given up: ${because}`
     this.#note(command, { kind: 'refusal', reason: 'GivenUp', message, decision: id })
@@ -104,7 +104,7 @@ function podsOf({ candidates }: Pick<Command, 'candidates'>) {
   return podsNoted(candidates.flatMap(({ pods }) => pods.map(({ metadata }) => keyOf(metadata))))
 }
 
-/** Of all nodes that go, and of all that come in their place; a sum with an unknown part is unknown. */
+/** Price of all nodes before and after; a sum with an unknown part is unknown. */
 function pricesOf({ candidates, replacements }: Command): JournalPrices {
   const before = wholeSum(candidates.map(({ pricePerHour }: Candidate) => pricePerHour))
   const after = wholeSum(replacements.map(({ pricePerHour }) => pricePerHour))

@@ -1,4 +1,4 @@
-/** Tells of commands: events, metrics and the log (disruption.md 18). */
+/** Events, metrics and logs of commands (disruption.md 18). */
 import type { KubeObject, Node, NodeClaim } from '@tenon/api'
 import type { EventRecorder } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
@@ -42,7 +42,7 @@ export class CommandReport {
     })
   }
 
-  /** Whose nodes stay, although the command was under way. */
+  /** A pause has ended the command; its nodes stay. */
   tookBack(id: string, { candidates }: Command, overtaken: Overtaken): void {
     this.#deps.logger.info('took back the disruption of node(s)', {
       'command-id': id,
@@ -78,7 +78,7 @@ export class CommandReport {
     const { commandJournal, logger, metrics } = this.#deps
     commandJournal.gaveUp(id, command, because)
     const decision = decisionOf(command)
-    // Users of Karpenter know the decision under this label, too (operations.md 9.1).
+    // Karpenter has the decision in this label, too (operations.md 9.1).
     const series = { decision, reason: command.reason.toLowerCase(), consolidation_type: decision }
     metrics.disruptionQueueFailures.inc(series, late)
     logger.warn('failed to disrupt node(s)', {
@@ -88,8 +88,8 @@ export class CommandReport {
     })
   }
 
-  /** @param value what the event is about beside the object: another one is told again. */
-  tell(object: KubeObject, eventReason: string, message: string, value: string): void {
+  /** @param value distinguishes events of the same object and reason. */
+  record(object: KubeObject, eventReason: string, message: string, value: string): void {
     const { uid, name } = object.metadata
     this.#deps.events.record({
       object,

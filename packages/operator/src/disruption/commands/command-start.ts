@@ -1,4 +1,4 @@
-/** How a command begins: marks on its nodes, and claims in their place (disruption.md 14). */
+/** Begin of a command: taints and conditions on its nodes, and replacement claims (disruption.md 14). */
 import type { NodeClaim } from '@tenon/api'
 import { isKubeError } from '@tenon/kube'
 import { type Random, uuid } from '@tenon/runtime'
@@ -33,7 +33,7 @@ export class CommandStart {
     return uuid(this.#deps.random)
   }
 
-  /** Why the command is not to go on: a NodePool of its nodes is paused. */
+  /** The pause of one of its NodePools that stops the command. */
   pausedBy(command: Command): Extract<Overtaken, { readonly kind: 'paused' }> | undefined {
     for (const nodePool of poolsOf(command)) {
       const pause = this.#deps.state.brake.holding(nodePool, 'voluntary')
@@ -56,7 +56,7 @@ export class CommandStart {
     rollouts.canaries.changes.add(listener)
   }
 
-  /** The candidates that carry the marks; all of them where they go together, or something has to come in their place. */
+  /** @returns the candidates that were marked: all of them if they go together or are replaced. */
   async mark({ candidates, replacements, reason, isWhole = false }: Command): Promise<readonly Candidate[]> {
     const { caches, marks, state } = this.#deps
     const outcomes = await Promise.allSettled(
@@ -75,7 +75,7 @@ export class CommandStart {
   }
 
   /**
-   * @param untried replacements of which nothing was tried yet; those that are tried are taken out.
+   * @param untried replacements whose creation was not tried yet; those that are tried are removed from it.
    * @returns the claims, or why one of them was not created.
    * @throws KubeError.
    */
@@ -118,11 +118,11 @@ export class CommandStart {
   }
 
   /** @param successors claims in place of its nodes. */
-  tell(id: string, command: Command, successors: readonly NodeClaim[]): void {
+  reportBegun(id: string, command: Command, successors: readonly NodeClaim[]): void {
     this.#deps.report.begun(id, command, successors)
   }
 
-  tellOvertaken(command: Command, overtaken: Overtaken): void {
+  reportOvertaken(command: Command, overtaken: Overtaken): void {
     this.#deps.report.overtaken(command, overtaken)
   }
 }

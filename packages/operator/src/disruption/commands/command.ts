@@ -1,4 +1,4 @@
-/** A decision as data: nodes that go, what comes in their place, and how it is told. */
+/** A decision as data: nodes that go, their replacements, and its texts. */
 import {
   type DisruptionReason,
   labels,
@@ -24,22 +24,22 @@ export interface Replacement {
   readonly requirements: readonly Requirement[]
   /** Cheapest first; empty when they are not narrowed. */
   readonly instanceTypes: readonly string[]
-  /** As expected. Absent: not known. */
+  /** Expected price; undefined if unknown. */
   readonly pricePerHour?: PricePerHour
   /**
-   * Where there is no claim, whatever was set aside for it is given back.
-   * @param replaced the claims whose nodes go for it.
+   * If no claim is created, its reservations are released.
+   * @param replaced the claims whose nodes it replaces.
    * @throws KubeError.
    */
   readonly create: (replaced: readonly NodeClaim[], signal: AbortSignal) => Promise<Created | Overtaken>
-  /** Gives back what was set aside when it is not even tried. */
+  /** Releases its reservations if its creation is not even tried. */
   readonly abandon?: () => void
 }
 
 /** How a decision came about, as metrics say it. */
 export type ConsolidationType = '' | 'empty' | 'multi' | 'single'
 
-/** Nodes that are to go, and what has to be there first. */
+/** Nodes to disrupt, and the replacements that must be ready first. */
 export interface Command {
   readonly reason: DisruptionReason
   readonly type: ConsolidationType
@@ -47,11 +47,11 @@ export interface Command {
   readonly replacements: readonly Replacement[]
   /** Nodes that take pods of the candidates. */
   readonly destinations: readonly StateNode[]
-  /** Per hour, where it is about money. */
+  /** Per hour; undefined for reasons other than cost. */
   readonly savings?: number
-  /** Pods of the candidates in the order in which they have to move; absent when any order will do. */
+  /** Pods of the candidates in the order in which they have to move; undefined if any order will do. */
   readonly waves?: readonly (readonly Pod[])[]
-  /** Its nodes go all or none: gangs run on them that move as a whole (gangs.md 7.5). */
+  /** All of its nodes are disrupted or none: gangs on them only move as a whole (gangs.md 7.5). */
   readonly isWhole?: boolean
 }
 

@@ -63,7 +63,7 @@ export class Commands implements ControllerSpec {
     })
   }
 
-  /** A claim is being deleted: reconciles the command that it is a replacement of before the next decision. */
+  /** Reconciles the command whose replacement is being deleted, before the next decision. */
   #missReplacement(claim: string): void {
     for (const [id, { successors }] of this.#underWay)
       if (successors.some(({ metadata }) => metadata.name === claim)) this.#due.notify(id)
@@ -110,7 +110,7 @@ export class Commands implements ControllerSpec {
           ? await this.#start(command, untried, signal)
           : { kind: 'commandUnderWay', node: queued.node.metadata.name }
       if (overtaken === undefined) return undefined
-      start.tellOvertaken(command, overtaken)
+      start.reportOvertaken(command, overtaken)
       if (queued === undefined && !signal.aborted) await this.#retreat(command, overtaken.kind === 'paused')
       return overtaken
     } catch (error) {
@@ -147,12 +147,12 @@ export class Commands implements ControllerSpec {
       launched: new Set(),
       initialized: new Set(),
       deleted: new Set(),
-      isLookedAt: false,
+      isVerified: false,
       sinceMs: clock.monotonic(),
       waves: moves.of(marked, command.waves),
     })
     moves.begun(going, successors)
-    start.tell(id, going, successors)
+    start.reportBegun(id, going, successors)
     this.#due.notify(id)
     return undefined
   }
@@ -196,7 +196,7 @@ export class Commands implements ControllerSpec {
       } else end.waiting(current)
     }
     const isReady = successors.every(({ metadata }) => initialized.has(metadata.name))
-    if (await this.#lookAgain(id, underWay, isReady, signal)) return done
+    if (await this.#verify(id, underWay, isReady, signal)) return done
     const haveMoved = isReady && underWay.waves.advance()
     if (haveMoved && (await end.finish(underWay))) {
       this.#forget(id, underWay)
@@ -213,12 +213,12 @@ export class Commands implements ControllerSpec {
    * Checks until the first pod moves whether the nodes may still go; the last time by fresh reads.
    * @returns whether nothing is left of the command.
    */
-  async #lookAgain(id: string, underWay: UnderWay, isReady: boolean, signal: AbortSignal): Promise<boolean> {
-    if (underWay.isLookedAt) return false
+  async #verify(id: string, underWay: UnderWay, isReady: boolean, signal: AbortSignal): Promise<boolean> {
+    if (underWay.isVerified) return false
     if (await this.#letStay(id, underWay, 'cache', signal)) return true
     if (!isReady) return false
     if (await this.#letStay(id, underWay, 'fresh', signal)) return true
-    underWay.isLookedAt = true
+    underWay.isVerified = true
     return false
   }
 

@@ -1,4 +1,4 @@
-/** What a disrupted node carries for others to see: the taint, and the reason on its claim (disruption.md 14). */
+/** Marks of a disrupted node: the taint, and the reason on its claim (disruption.md 14). */
 import { type Clock, Tally } from '@tenon/runtime'
 import {
   ConditionSet,
@@ -23,7 +23,7 @@ interface Dependencies {
 
 const attempts = 4
 
-/** Puts marks on and takes them off; what is so already is not written. */
+/** Sets and removes marks; writes only changes. */
 export class DisruptionMarks {
   readonly #deps: Dependencies
 
@@ -73,7 +73,7 @@ export class DisruptionMarks {
     )
   }
 
-  /** Takes taint and reason off, whatever the caches show by now. @throws as {@link taint}. */
+  /** Removes taint and reason, even if the caches do not show them yet. @throws as {@link taint}. */
   async takeOff({ metadata: node }: Node, { metadata: claim }: NodeClaim): Promise<void> {
     const { client } = this.#deps
     const [currentNode, currentClaim] = await Promise.all([
@@ -103,7 +103,7 @@ export class DisruptionMarks {
   }
 }
 
-/** Writes over the cached object, and over the current one when that has moved on meanwhile. */
+/** Patches the cached object, or after a conflict the current one. */
 async function writeLatest<T>(
   cached: T,
   current: () => Promise<T | undefined>,
@@ -147,7 +147,7 @@ export class LeftMarks {
     this.#hasCommand = hasCommand
   }
 
-  /** Takes them off. */
+  /** Removes them. */
   async settle(): Promise<void> {
     for (const { node, claim, isInitialized, providerID } of this.#marked.of(this.#state.stateNodes())) {
       if (this.#hasCommand(providerID)) continue
@@ -163,6 +163,6 @@ function isMarked({ node, claim, isInitialized, isMarkedForDeletion }: StateNode
   return hasReason || (node !== undefined && hasLeftTaint(node))
 }
 
-/** Whether the node has the taint of a command and is not on its way out. */
+/** Whether the node has the taint of a command and is not being deleted. */
 const hasLeftTaint = (node: Node): boolean =>
   isDisrupted(node) && node.metadata.deletionTimestamp === undefined

@@ -1,4 +1,4 @@
-/** Claims in place of nodes that go, as the engine planned them. */
+/** Replacement claims that the engine planned. */
 import { type DisruptionReason, parseResources, type Pod } from '@tenon/api'
 import { exceededLimit, type NewClaim } from '@tenon/engine'
 import type { ClaimCreations } from '../../nodeclaim/claim-creation.ts'
@@ -33,8 +33,8 @@ export class PlannedReplacements {
   }
 
   /**
-   * @param kept pods that are taken to go there by whatever is decided meanwhile.
-   * @returns what creates the claim, unless its NodePool is gone or at a limit by then.
+   * @param kept pods whose plan is this claim, for decisions made meanwhile.
+   * @returns a replacement, whose creation fails if its NodePool is gone or at a limit by then.
    */
   of(claim: NewClaim, reason: DisruptionReason, kept: readonly Pod[] = []): Replacement {
     const { requirements, instanceTypes, nodePool, minValuesRelaxed, pricePerHour } = claim
@@ -47,7 +47,7 @@ export class PlannedReplacements {
         const { caches, claims, creations, learning, plans, provider, state } = this.#deps
         const pool = caches.nodePools.get({ name: nodePool })
         if (pool === undefined) return { kind: 'poolGone', nodePool }
-        // Here the nodes that go still count (disruption.md 14); what is to come takes their share.
+        // Nodes of the command still count here (disruption.md 14), but not for the reservation of its replacements.
         const present = poolUsage(nodePool, state.stateNodes(), state.parsed)
         const exceeded = exceededLimit(parseResources(pool.spec.limits), [present])
         if (exceeded !== undefined) return { kind: 'limitExceeded', nodePool, limit: exceeded }

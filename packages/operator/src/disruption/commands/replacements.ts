@@ -26,8 +26,8 @@ const minute = 60_000
 const backoff = { freeFailures: 0, baseMs: minute, capMs: 60 * minute, memoryMs: 120 * minute } as const
 
 /**
- * What kept a replacement from becoming a node keeps the next one, too: a quota that is used up, a cloud that refuses,
- * instances that never join. The NodePool replaces nothing for a while, longer each time, and then tries one node.
+ * A cause that fails one replacement fails the next one, too: a used-up quota, refused creates, instances that never join.
+ * So the NodePool replaces nothing for a while, longer each time, and then tries one node.
  */
 export class Replacements {
   readonly #deps: Dependencies
@@ -47,7 +47,7 @@ export class Replacements {
       if (this.leftMs(pool) > 0) continue
       this.#failures.note([pool])
       this.#until.set(pool, this.#deps.clock.now() + this.leftMs(pool))
-      this.#tell(pool)
+      this.#report(pool)
       this.#deps.autoBrake?.replacementFailed(pool)
     }
   }
@@ -76,7 +76,7 @@ export class Replacements {
     return this.#failures.leftMs(pool)
   }
 
-  #tell(pool: string): void {
+  #report(pool: string): void {
     const object = this.#deps.caches.nodePools.get({ name: pool })
     if (object === undefined) return
     const failure = this.#deps.state.launchFailures.get(pool)

@@ -1,6 +1,6 @@
 /**
- * Moves pods in the order in which they find room. The Kubernetes scheduler spreads pods over nodes; were small
- * ones to come first, they would leave room for a large one nowhere, and a node would be launched for it.
+ * Moves pods in the order of the plan. kube-scheduler spreads pods over nodes: if small pods came first, no node would have
+ * room for a large one, and one would be launched for it.
  */
 import type { Clock } from '@tenon/runtime'
 import { controllerOf, type Pod } from '@tenon/api'
@@ -16,20 +16,20 @@ interface Dependencies {
   readonly evictions: Pick<EvictionQueue, 'add'>
 }
 
-/** A wave whose pods have no successors by then is not waited for any longer. */
+/** Longest wait for the successors of a wave's pods. */
 const longestWaveMs = 5000
 
-/** The pods of one command, wave by wave; each wave waits until those before it have found their places. */
+/** The pods of one command, wave by wave; a wave begins once the pods before it are bound elsewhere. */
 export class Waves {
   readonly #deps: Dependencies
   readonly #waves: readonly (readonly Pod[])[]
   #next = 0
   #sinceMs = 0
   #under: readonly Pod[] = []
-  /** How many pods of each owner, by its UID, had a place before the wave under way. */
+  /** Number of bound pods by UID of their owner, before the current wave. */
   readonly #placed = new Map<string, number>()
-  /** Pods that were told to go, by the name of their node. */
-  readonly #told = new Map<string, Pod[]>()
+  /** Pods that were evicted, by the name of their node. */
+  readonly #asked = new Map<string, Pod[]>()
 
   constructor(deps: Dependencies, waves: readonly (readonly Pod[])[]) {
     this.#deps = deps
@@ -49,7 +49,7 @@ export class Waves {
       for (const owner of ownersOf(this.#under)) this.#placed.set(owner, this.#placedOf(owner))
       for (const pod of this.#under) {
         const node = pod.spec.nodeName ?? ''
-        this.#told.set(node, [...(this.#told.get(node) ?? []), pod])
+        this.#asked.set(node, [...(this.#asked.get(node) ?? []), pod])
       }
       this.#deps.evictions.add(this.#under, Number.POSITIVE_INFINITY)
       return false
@@ -57,12 +57,12 @@ export class Waves {
     return false
   }
 
-  /** How many pods of a node were told to go and do. */
+  /** How many of the evicted pods of a node are gone. */
   movedFrom(node: string): number {
-    return (this.#told.get(node) ?? []).filter((pod) => !this.#isThere(pod)).length
+    return (this.#asked.get(node) ?? []).filter((pod) => !this.#isThere(pod)).length
   }
 
-  /** Whether every pod of the wave is on its way out and has a successor with a place. */
+  /** Whether every pod of the wave is terminating and has a bound successor. */
   #isSettled(): boolean {
     return (
       this.#under.every((pod) => !this.#isThere(pod)) &&
@@ -81,7 +81,7 @@ export class Waves {
     return current?.metadata.uid === uid && current !== undefined && isActive(current)
   }
 
-  /** Pods that a drain would evict in its first tier; it looks after all others. */
+  /** Whether a drain would evict the pod in its first tier; the drain evicts all others. */
   #isToMove(pod: Pod): boolean {
     return (
       !isTerminal(pod) &&

@@ -1,6 +1,6 @@
 /**
  * Remembers the candidates for which a search for consolidation found no move. As long as a candidate has not changed, no
- * other node has more room and no offering is cheaper, searching again would find nothing either, so the engine is told to
+ * other node has more room and no offering is cheaper, searching again would find nothing either, so the engine is asked to
  * leave it out.
  */
 import { isDeepStrictEqual } from 'node:util'

@@ -5,7 +5,7 @@ import { evictionCost, isDaemonPod } from '../../state/pods/pods.ts'
 import { labelsOf, type StateNode } from '../../state/nodes/state-node.ts'
 import type { SchedulingDecider } from '../../decide/decider.ts'
 import type { PlacementGate } from '../../placement/gate.ts'
-import type { RemovalGround, RemovalSimulation } from '../simulation.ts'
+import type { PreparedRemoval, RemovalSimulation } from '../simulation.ts'
 import { type SearchInput, ConsolidationMemo } from './consolidation-memo.ts'
 import type { Pass } from './method.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
@@ -26,7 +26,7 @@ type Question = Pick<
 >
 
 /** The nodes that may receive pods, and whether other pods are pending. */
-export function placesOf({ input, described }: RemovalGround): Pick<SearchInput, 'nodes' | 'othersWait'> {
+export function placesOf({ input, described }: PreparedRemoval): Pick<SearchInput, 'nodes' | 'othersWait'> {
   const own = described.reduce((sum, { pods }) => sum + pods.length, 0)
   return { nodes: input.nodes, othersWait: input.pods.length > own }
 }
@@ -52,19 +52,19 @@ export class ConsolidationSearch {
    * @returns undefined if there was no time at all.
    */
   async find(
-    ground: RemovalGround,
+    prepared: PreparedRemoval,
     all: Pass['all'],
     question: Question,
     signal: AbortSignal,
   ): Promise<ConsolidationResult | undefined> {
     const { decider, placementGate, settings } = this.#deps
     const result = await decider.examine(
-      ground.input,
+      prepared.input,
       {
         kind: 'consolidate',
         search: this.kind,
         ...placementGate.improvementFor(0),
-        candidates: ground.described,
+        candidates: prepared.described,
         totals: this.#totals(all),
         spotToSpot: settings.featureGates.spotToSpotConsolidation,
         unseenPools: this.#unseenPools,
@@ -92,21 +92,21 @@ export class ConsolidationSearch {
     signal: AbortSignal,
   ): Promise<boolean> {
     const candidates = await find()
-    const ground = await this.#deps.simulation.ground(candidates, true, signal)
-    if (ground === undefined || ground.described.length === 0) return false
+    const prepared = await this.#deps.simulation.prepare(candidates, true, signal)
+    if (prepared === undefined || prepared.described.length === 0) return false
     const budgets = budgetsNow()
     const leastSavings = outdoneBy * savings
     const seen = ConsolidationMemo.ofFailedSearch(then)
     const { settled, roomier } = seen.unchanged({
-      candidates: ground.candidates.values(),
+      candidates: prepared.candidates.values(),
       budgets,
       catalogue,
-      ...placesOf(ground),
+      ...placesOf(prepared),
       nowMs: 0,
     })
     // Groups of unchanged candidates are left out, too: packing them is most of the work in a large cluster.
     const question = { budgets, leastSavings, unchanged: settled, settled, ...(roomier && { roomier }) }
-    const result = await this.find(ground, all, question, signal)
+    const result = await this.find(prepared, all, question, signal)
     const best = result?.moves[0]
     return best !== undefined && best.savings >= leastSavings
   }

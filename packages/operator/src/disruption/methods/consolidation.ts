@@ -4,8 +4,8 @@ import { type Clock, rfc3339 } from '@tenon/runtime'
 import type { StateNode } from '../../state/nodes/state-node.ts'
 import { type Candidate, type GroupScope, isEmpty } from '../candidates.ts'
 import type { Catalogue } from '../catalogue.ts'
-import { type DisruptionRemarks, unconsolidatableMs } from '../remarks.ts'
-import { destinationsOf, type RemovalGround } from '../simulation.ts'
+import { type DisruptionReport, unconsolidatableMs } from '../report.ts'
+import { destinationsOf, type PreparedRemoval } from '../simulation.ts'
 import type { MoveValidation } from '../validation.ts'
 import { type ConsolidationSearch, placesOf } from './consolidation-search.ts'
 import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
@@ -28,7 +28,7 @@ interface Dependencies {
   readonly replacements: PlannedReplacements
   readonly plans: KeptPlans
   readonly commandJournal: CommandJournal
-  readonly remarks: DisruptionRemarks
+  readonly report: DisruptionReport
   readonly payBack: PayBackDependencies
 }
 
@@ -76,37 +76,37 @@ export class Consolidation implements DisruptionMethod {
   }
 
   async pass(pass: Pass, signal: AbortSignal): Promise<PassOutcome> {
-    const { admission, commandJournal, memory, remarks, search, validation } = this.#deps
+    const { admission, commandJournal, memory, report, search, validation } = this.#deps
     const { all, catalogue, since, begin, delay } = pass
     const budgets = pass.budgets()
     const isGlobal = search.kind === 'global'
     if (memory.isSameAsLimited({ ...pass, budgets }, since)) return 'nothing'
-    const ground = await pass.ground()
-    if (ground === undefined) {
-      remarks.noPools(reason)
+    const prepared = await pass.prepared()
+    if (prepared === undefined) {
+      report.noPools(reason)
       return 'again'
     }
-    if (ground.described.length === 0) return 'nothing'
-    const candidates = isGlobal ? [...ground.candidates.values()] : pass.candidates
-    const together = admission.sets(ground.candidates.values())
-    const input = memory.inputOf({ candidates, budgets, catalogue, ...placesOf(ground) })
+    if (prepared.described.length === 0) return 'nothing'
+    const candidates = isGlobal ? [...prepared.candidates.values()] : pass.candidates
+    const together = admission.sets(prepared.candidates.values())
+    const input = memory.inputOf({ candidates, budgets, catalogue, ...placesOf(prepared) })
     const unchanged = memory.unchanged(input)
     if (memory.wouldFindNothing(input, unchanged, since)) return 'nothing'
     const result = await search.find(
-      ground,
+      prepared,
       all,
       { budgets, ...unchanged, ...(together && { together }) },
       signal,
     )
     if (result === undefined) return 'nothing'
-    remarks.found(result.remarks, ground.candidates)
-    if (result.isTimedOut) remarks.timedOut(this.type)
+    report.found(result.findings, prepared.candidates)
+    if (result.isTimedOut) report.timedOut(this.type)
     search.reached(result)
     if (result.moves.length === 0) {
       memory.nothingFound(result, since, input, unchanged, this.type === 'single')
       return 'nothing'
     }
-    const [best, ...others] = this.#worthwhile(result.moves, ground)
+    const [best, ...others] = this.#worthwhile(result.moves, prepared)
     if (best === undefined) {
       // The moves pay back later, by time alone.
       memory.pause(input)
@@ -115,7 +115,7 @@ export class Consolidation implements DisruptionMethod {
     await delay()
     if (isGlobal && since.version !== memory.now().version) {
       if (await search.isOutdone(best, pass, input, signal)) {
-        this.#tellRejected(best, ground, 'outdone')
+        this.#reportRejected(best, prepared, 'outdone')
         // The next pass searches the better move at once.
         return 'begun'
       }
@@ -128,37 +128,37 @@ export class Consolidation implements DisruptionMethod {
         confirmed.push(move)
         continue
       }
-      this.#tellRejected(move, ground, rejection)
-      commandJournal.refused({ candidates: nodesOf(move, ground), reason }, rejectionTexts[rejection])
+      this.#reportRejected(move, prepared, rejection)
+      commandJournal.refused({ candidates: nodesOf(move, prepared), reason }, rejectionTexts[rejection])
     }
-    return await this.#begin(confirmed, ground, together !== undefined, begin)
+    return await this.#begin(confirmed, prepared, together !== undefined, begin)
   }
 
   async #begin(
     confirmed: readonly PlannedMove[],
-    ground: RemovalGround,
+    prepared: PreparedRemoval,
     isWhole: boolean,
     begin: Pass['begin'],
   ): Promise<PassOutcome> {
     const { plans, replacements } = this.#deps
     for (const move of confirmed) {
-      const nodes = { candidates: nodesOf(move, ground), isWhole, reason, type: this.type } as const
-      if ((await begin(commandFor(replacements, move, ground, nodes))) !== undefined) return 'again'
-      if (move.waves !== undefined) plans.keepPlacements(move.placements, ground.input.stateNodes)
+      const nodes = { candidates: nodesOf(move, prepared), isWhole, reason, type: this.type } as const
+      if ((await begin(commandFor(replacements, move, prepared, nodes))) !== undefined) return 'again'
+      if (move.waves !== undefined) plans.keepPlacements(move.placements, prepared.input.stateNodes)
     }
     return confirmed.length > 0 ? 'begun' : 'nothing'
   }
 
   /** Moves that save more than their evictions cost; nodes of the others get an event. */
-  #worthwhile(moves: readonly PlannedMove[], ground: RemovalGround): readonly PlannedMove[] {
-    const { payBack, remarks } = this.#deps
+  #worthwhile(moves: readonly PlannedMove[], prepared: PreparedRemoval): readonly PlannedMove[] {
+    const { payBack, report } = this.#deps
     return moves.filter((move) => {
-      const nodes = nodesOf(move, ground)
+      const nodes = nodesOf(move, prepared)
       const fromMs = worthFromMs(payBack, move, nodes)
       if (fromMs === undefined) return true
       const saved = move.savings.toFixed(3)
       for (const node of nodes)
-        remarks.unconsolidatable(
+        report.unconsolidatable(
           node,
           `a replacement would save ${saved} an hour, which is worth the eviction of its pods from ${rfc3339(fromMs)}`,
         )
@@ -166,19 +166,19 @@ export class Consolidation implements DisruptionMethod {
     })
   }
 
-  #tellRejected(
+  #reportRejected(
     move: PlannedMove,
-    ground: RemovalGround,
+    prepared: PreparedRemoval,
     rejection: keyof typeof rejectionTexts | 'outdone',
   ): void {
     const summary = { replacements: move.claims.length, savings: move.savings }
     const counts = rejection === 'churn' || rejection === 'budget'
-    this.#deps.remarks.rejected(nodesOf(move, ground), summary, rejection, counts ? this.type : undefined)
+    this.#deps.report.rejected(nodesOf(move, prepared), summary, rejection, counts ? this.type : undefined)
   }
 }
 
-function nodesOf({ candidates }: PlannedMove, ground: RemovalGround): readonly Candidate[] {
-  return candidates.flatMap((name) => ground.candidates.get(name) ?? [])
+function nodesOf({ candidates }: PlannedMove, prepared: PreparedRemoval): readonly Candidate[] {
+  return candidates.flatMap((name) => prepared.candidates.get(name) ?? [])
 }
 
 interface PayBackDependencies {
@@ -216,7 +216,7 @@ function startMs({ metadata, status }: Candidate['movable'][number]): number {
 
 interface ConsolidationAdmissionParts {
   readonly policy: ConsolidationPolicy
-  readonly remarks: Pick<DisruptionRemarks, 'unconsolidatable'>
+  readonly report: Pick<DisruptionReport, 'unconsolidatable'>
   readonly clock: Pick<Clock, 'monotonic'>
   /** Set for nodes that go together with others. */
   readonly units?: WholeUnits
@@ -225,7 +225,7 @@ interface ConsolidationAdmissionParts {
 export class ConsolidationAdmission {
   readonly #deps: ConsolidationAdmissionParts
   /** The last event of each claim. */
-  readonly #told = new WeakMap<NodeClaim, { readonly because: string; readonly atMs: number }>()
+  readonly #reported = new WeakMap<NodeClaim, { readonly because: string; readonly atMs: number }>()
 
   constructor(deps: ConsolidationAdmissionParts) {
     this.#deps = deps
@@ -259,21 +259,21 @@ export class ConsolidationAdmission {
     const { policy } = this.#deps
     if (candidate.pool.spec.replicas !== undefined) return false
     const because = unconsolidatable(candidate) ?? policy.restOf(candidate)?.text
-    if (because !== undefined) this.#tellWhyNot(candidate, because)
+    if (because !== undefined) this.#reportReason(candidate, because)
     else if (!isEmpty(candidate))
       return policy.isInformed && policy.isAtRest(candidate) && policy.freshnessOf(candidate) === undefined
     return false
   }
 
   /** Records the reason, unless it was recorded lately: from pass to pass most reasons stay the same. */
-  #tellWhyNot(candidate: Candidate, because: string): void {
-    const { clock, remarks } = this.#deps
+  #reportReason(candidate: Candidate, because: string): void {
+    const { clock, report } = this.#deps
     const { claim } = candidate
     const nowMs = clock.monotonic()
-    const told = this.#told.get(claim)
-    if (told?.because === because && nowMs - told.atMs < unconsolidatableMs) return
-    this.#told.set(claim, { because, atMs: nowMs })
-    remarks.unconsolidatable(candidate, because)
+    const last = this.#reported.get(claim)
+    if (last?.because === because && nowMs - last.atMs < unconsolidatableMs) return
+    this.#reported.set(claim, { because, atMs: nowMs })
+    report.unconsolidatable(candidate, because)
   }
 }
 
@@ -281,7 +281,7 @@ export class ConsolidationAdmission {
 function commandFor(
   replacements: PlannedReplacements,
   move: PlannedMove,
-  ground: RemovalGround,
+  prepared: PreparedRemoval,
   nodes: Pick<Command, 'candidates' | 'isWhole' | 'reason' | 'type'>,
 ): Command {
   return {
@@ -289,7 +289,7 @@ function commandFor(
     replacements: move.claims.map((claim) =>
       replacements.of(claim, nodes.reason, move.waves === undefined ? [] : claim.pods),
     ),
-    destinations: destinationsOf(ground, move.placements),
+    destinations: destinationsOf(prepared, move.placements),
     savings: move.savings,
     ...(move.waves && { waves: move.waves }),
   }

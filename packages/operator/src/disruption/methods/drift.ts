@@ -3,9 +3,9 @@ import { type StateNode, transitionMs } from '../../state/nodes/state-node.ts'
 import { type Candidate, reportBlocked } from '../candidates.ts'
 import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
 import type { PlannedReplacements } from '../commands/planned-replacement.ts'
-import { type NodeLimitParts, tellFull } from '../node-limits.ts'
-import type { DisruptionRemarks } from '../remarks.ts'
-import { destinationsOf, type RemovalGround, type RemovalSimulation } from '../simulation.ts'
+import { type NodeLimitParts, reportFull } from '../node-limits.ts'
+import type { DisruptionReport } from '../report.ts'
+import { destinationsOf, type PreparedRemoval, type RemovalSimulation } from '../simulation.ts'
 import type { RemovalResult } from '@tenon/engine'
 import { overdrawnBudget } from '@tenon/engine/consolidation'
 import type { ClusterState } from '../../state/cluster-state.ts'
@@ -20,7 +20,7 @@ import type { EventRecorder } from '@tenon/kube'
 interface Dependencies extends NodeLimitParts {
   readonly simulation: RemovalSimulation
   readonly replacements: PlannedReplacements
-  readonly remarks: DisruptionRemarks
+  readonly report: DisruptionReport
   readonly events: EventRecorder
 }
 
@@ -51,15 +51,15 @@ export class Drift implements DisruptionMethod {
   }
 
   async pass(pass: Pass, signal: AbortSignal): Promise<PassOutcome> {
-    const { remarks } = this.#deps
+    const { report } = this.#deps
     const remaining = pass.budgets()
     const sets = {
       allowed: pass.candidates
         .filter(({ pool }) => (remaining.get(pool.metadata.name) ?? 0) > 0)
         .map((candidate) => [candidate]),
       inOrder: emptyFirst,
-      tellHeld: (candidate: Candidate, text: string) => {
-        remarks.blocked(candidate, text)
+      reportHeld: (candidate: Candidate, text: string) => {
+        report.blocked(candidate, text)
       },
     }
     return await replaceFirst(this.#deps, sets, pass, signal)
@@ -78,7 +78,7 @@ interface DriftTogetherParts extends NodeLimitParts {
   readonly state: Pick<ClusterState, 'podGroups' | 'poolClaims' | 'rollouts' | 'stateNodes'>
   readonly simulation: RemovalSimulation
   readonly replacements: PlannedReplacements
-  readonly remarks: DisruptionRemarks
+  readonly report: DisruptionReport
   readonly events: EventRecorder
   readonly units: WholeUnits
 }
@@ -130,8 +130,8 @@ export class DriftTogether implements DisruptionMethod {
         .map(({ members }) => members)
         .filter((members) => this.#isWithin(members, remaining)),
       inOrder: longestFirst,
-      tellHeld: (candidate: Candidate, text: string) => {
-        units.tell(candidate, text)
+      reportHeld: (candidate: Candidate, text: string) => {
+        units.report(candidate, text)
       },
     }
     return await replaceFirst(this.#deps, sets, pass, signal)
@@ -145,7 +145,7 @@ export class DriftTogether implements DisruptionMethod {
     )
     if (refusal === undefined) return true
     const text = refusalText(refusal, () => undefined)
-    for (const candidate of members) this.#deps.units.tell(candidate, text)
+    for (const candidate of members) this.#deps.units.report(candidate, text)
     return false
   }
 }
@@ -160,7 +160,7 @@ function longestFirst(a: readonly Candidate[], b: readonly Candidate[]): number 
 interface ReplaceFirstParts extends NodeLimitParts {
   readonly simulation: RemovalSimulation
   readonly replacements: PlannedReplacements
-  readonly remarks: DisruptionRemarks
+  readonly report: DisruptionReport
 }
 
 /** Nodes that are replaced in one command. */
@@ -172,40 +172,40 @@ interface DriftedSets {
   /** The order in which they are tried. */
   readonly inOrder: (a: DriftedSet, b: DriftedSet) => number
   /** Records on a node that no replacement may be launched now. */
-  readonly tellHeld: (candidate: Candidate, text: string) => void
+  readonly reportHeld: (candidate: Candidate, text: string) => void
 }
 
 /** Replaces the first set whose pods all find a place. */
 async function replaceFirst(
   deps: ReplaceFirstParts,
-  { allowed, inOrder, tellHeld }: DriftedSets,
+  { allowed, inOrder, reportHeld }: DriftedSets,
   { mayNotLaunch, begin }: Pick<Pass, 'begin' | 'mayNotLaunch'>,
   signal: AbortSignal,
 ): Promise<PassOutcome> {
-  const { remarks, replacements, simulation } = deps
+  const { report, replacements, simulation } = deps
   if (allowed.length === 0) return 'nothing'
-  const ground = await simulation.ground(allowed.flat(), false, signal)
-  if (ground === undefined) {
-    remarks.noPools(reason)
+  const prepared = await simulation.prepare(allowed.flat(), false, signal)
+  if (prepared === undefined) {
+    report.noPools(reason)
     return 'again'
   }
   const judged = allowed.flatMap((set) => {
-    const nodes = set.flatMap(({ name }) => ground.candidates.get(name) ?? [])
+    const nodes = set.flatMap(({ name }) => prepared.candidates.get(name) ?? [])
     return nodes.length === set.length ? [nodes] : []
   })
   for (const set of judged.toSorted(inOrder)) {
-    const removal = await without(deps, ground, set, signal)
+    const removal = await without(deps, prepared, set, signal)
     if (removal === 'failed') continue
     if (removal === undefined) return 'nothing'
     if (removal.stranded.length > 0) {
-      for (const candidate of set) remarks.stranded(candidate, removal.stranded)
+      for (const candidate of set) report.stranded(candidate, removal.stranded)
       continue
     }
     // Nodes for other pods are the provisioner's; this command does not wait for them.
     const held = removal.replacements.find(({ nodePool }) => mayNotLaunch(nodePool))
     if (held !== undefined) {
-      const text = tellFull(deps, held.nodePool) ?? heldBackText(held.nodePool)
-      for (const candidate of set) tellHeld(candidate, text)
+      const text = reportFull(deps, held.nodePool) ?? heldBackText(held.nodePool)
+      for (const candidate of set) reportHeld(candidate, text)
       continue
     }
     const overtaken = await begin({
@@ -214,7 +214,7 @@ async function replaceFirst(
       candidates: set,
       isWhole: set.length > 1,
       replacements: removal.replacements.map((claim) => replacements.of(claim, reason)),
-      destinations: destinationsOf(ground, removal.placements),
+      destinations: destinationsOf(prepared, removal.placements),
     })
     return overtaken === undefined ? 'begun' : 'again'
   }
@@ -223,17 +223,17 @@ async function replaceFirst(
 
 /** Simulates the removal of the nodes; after a failure the next set is tried. */
 async function without(
-  { remarks, simulation }: ReplaceFirstParts,
-  ground: RemovalGround,
+  { report, simulation }: ReplaceFirstParts,
+  prepared: PreparedRemoval,
   set: DriftedSet,
   signal: AbortSignal,
 ): Promise<RemovalResult | 'failed' | undefined> {
   try {
-    return await simulation.without(ground, set, signal)
+    return await simulation.without(prepared, set, signal)
   } catch (error) {
     if (signal.aborted) throw error
     const text = `simulating the placement of its pods failed: ${error instanceof Error ? error.message : String(error)}`
-    for (const candidate of set) remarks.stays(candidate, text)
+    for (const candidate of set) report.stays(candidate, text)
     return 'failed'
   }
 }

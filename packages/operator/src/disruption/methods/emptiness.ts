@@ -7,13 +7,13 @@ import type { StateNode } from '../../state/nodes/state-node.ts'
 import type { BufferPods } from '../../state/pods/buffer-pods.ts'
 import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
 import { type ConsolidationPolicy, keptRoomText } from '../policy.ts'
-import type { DisruptionRemarks } from '../remarks.ts'
+import type { DisruptionReport } from '../report.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 
 interface Dependencies {
   readonly state: Pick<ClusterState, 'buffers' | 'decidable' | 'isNominated' | 'nominations' | 'podsOnNodes'>
   readonly policy: ConsolidationPolicy
-  readonly remarks: DisruptionRemarks
+  readonly report: DisruptionReport
   readonly logger: Logger
 }
 
@@ -62,7 +62,7 @@ export class Emptiness implements DisruptionMethod {
     const { pool } = candidate
     if (pool.spec.replicas !== undefined) return false
     if (!Number.isFinite(consolidateAfterMs(pool))) {
-      this.#deps.remarks.unconsolidatable(
+      this.#deps.report.unconsolidatable(
         candidate,
         `consolidation is disabled (NodePool=${pool.metadata.name})`,
       )
@@ -71,7 +71,7 @@ export class Emptiness implements DisruptionMethod {
     const { buffers } = this.#deps.state
     const room = buffers.keptOn(candidate.providerID)
     if (room.length > 0) {
-      this.#deps.remarks.unconsolidatable(candidate, keptRoomText(room))
+      this.#deps.report.unconsolidatable(candidate, keptRoomText(room))
       return false
     }
     // The node may be the one that has room for pending pods.
@@ -80,14 +80,14 @@ export class Emptiness implements DisruptionMethod {
   }
 
   async pass({ budgets, candidates, delay, find, begin }: Pass): Promise<PassOutcome> {
-    const { state, remarks, logger } = this.#deps
+    const { state, report, logger } = this.#deps
     const proposed = new Set(this.#within(budgets(), candidates).map(({ providerID }) => providerID))
     if (proposed.size === 0) return 'nothing'
     await delay()
     if (!state.decidable()) return 'nothing'
     const left = (await find()).filter(({ providerID }) => proposed.has(providerID))
     const accepted = this.#within(budgets(), left)
-    if (accepted.length < proposed.size) remarks.unvalidated(type, proposed.size - accepted.length)
+    if (accepted.length < proposed.size) report.unvalidated(type, proposed.size - accepted.length)
     if (accepted.length === 0) {
       logger.debug('gave up removing empty nodes', { because: left.length === 0 ? 'churn' : 'budget' })
       return 'nothing'

@@ -5,7 +5,7 @@ import type { Candidate, GroupScope } from '../candidates.ts'
 import type { DisruptionClass } from '../obstacles.ts'
 import type { Catalogue } from '../catalogue.ts'
 import type { Command, ConsolidationType } from '../commands/command.ts'
-import type { RemovalGround } from '../simulation.ts'
+import type { PreparedRemoval } from '../simulation.ts'
 import type { Overtaken } from '../../provisioning/overtaken.ts'
 
 /** The state of the cluster at a time. */
@@ -30,12 +30,12 @@ export interface Pass {
    * The input for questions about removing candidates, in which busy nodes receive no pods; shared by all questions.
    * Undefined if no NodePool can launch anything.
    */
-  readonly ground: () => Promise<RemovalGround | undefined>
+  readonly prepared: () => Promise<PreparedRemoval | undefined>
   /** The method's candidates, read again. */
   readonly find: () => Promise<readonly Candidate[]>
   /** How many more nodes of each NodePool may be disrupted for the method's reason now, by its name. */
   readonly budgets: () => ReadonlyMap<string, number>
-  /** Resolves when a decision is to be validated. */
+  /** Resolves when it is time to validate a decision. */
   readonly delay: () => Promise<void>
   /** Whether no replacement of the NodePool may be launched now. */
   readonly mayNotLaunch: (pool: string) => boolean
@@ -58,17 +58,17 @@ export interface DisruptionMethod {
   readonly reason: DisruptionReason
   readonly type: ConsolidationType
   readonly disruptionClass: DisruptionClass
-  /** Whether what one such method has just read serves the next one, if nothing has changed since. */
+  /** Whether it may use what the method before has just read, if nothing has changed since. */
   readonly sharesReading?: boolean
   /** `together`: only about nodes that go together with others (gangs.md 7.5). Default: `alone`. */
   readonly groups?: GroupScope
   /** Whether the pass can be skipped without examining nodes. Default: never. */
   readonly isQuiet?: (budgets: Pass['budgets']) => boolean
-  /** The instances that the method may be about, if that is known without examining each. Default: all. */
+  /** The instances that the method may concern, if that is known without examining each. Default: all. */
   readonly among?: (all: readonly StateNode[]) => readonly StateNode[]
-  /** A cheap test whether the method may be about this instance; others are not described. */
+  /** A cheap test whether the method may concern this instance; others do not become candidates. */
   readonly concerns: (stateNode: StateNode) => boolean
-  /** Whether the method is about this candidate; it may record an event why not. */
+  /** Whether the method concerns this candidate; it may record an event why not. */
   readonly accepts: (candidate: Candidate) => boolean
   /** The accepted candidates that may go; events say why others may not. Default: all. */
   readonly whole?: (accepted: readonly Candidate[], catalogue: Catalogue) => readonly Candidate[]

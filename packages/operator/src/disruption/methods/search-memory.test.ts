@@ -34,7 +34,7 @@ const input: SearchInput = {
 }
 const result = (changes: Partial<ConsolidationResult> = {}): ConsolidationResult => ({
   moves: [],
-  remarks: [],
+  findings: [],
   isTimedOut: false,
   isLimitedByBudget: false,
   examined: 0,

@@ -79,8 +79,7 @@ export class SearchMemory {
   }
 
   /**
-   * Whether not even candidates need be looked for: nothing has changed since a search found nothing, or it was a moment
-   * ago.
+   * Whether a pass can end at once: nothing has changed since a search found nothing, or that search was a moment ago.
    * @param budgets how many more nodes may go, by NodePool.
    */
   isQuiet(budgets: () => ReadonlyMap<string, number>): boolean {
@@ -131,7 +130,7 @@ export class SearchMemory {
   /**
    * Stores that a search found nothing.
    * @param then the state of the cluster before the input was read.
-   * @param isForgetful whether a search that ran out of time is to be repeated.
+   * @param isForgetful whether a search that ran out of time is repeated.
    */
   nothingFound(
     { groups, isLimitedByBudget, isTimedOut }: ConsolidationResult,

@@ -14,14 +14,14 @@ import type { Command, Replacement } from '../commands/command.ts'
 import { driftedAmong, heldBackText, isDrifted, isRolloutPaused } from './drift.ts'
 import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
 import { nodeLimitRemedy } from '../../nodepool/limit-report.ts'
-import { type NodeLimitParts, tellNodeLimit } from '../node-limits.ts'
-import type { DisruptionRemarks } from '../remarks.ts'
+import { type NodeLimitParts, reportNodeLimit } from '../node-limits.ts'
+import type { DisruptionReport } from '../report.ts'
 
 interface Dependencies extends NodeLimitParts {
   readonly caches: Caches
   readonly provider: CloudProvider
   readonly claims: StaticClaims
-  readonly remarks: DisruptionRemarks
+  readonly report: DisruptionReport
   readonly events: EventRecorder
 }
 
@@ -58,7 +58,7 @@ export class StaticDrift implements DisruptionMethod {
    * @throws AggregateError of the replacements that failed to begin, after all were tried.
    */
   async pass({ budgets, candidates, mayNotLaunch, begin }: Pass, signal: AbortSignal): Promise<PassOutcome> {
-    const { caches, provider, remarks } = this.#deps
+    const { caches, provider, report } = this.#deps
     await this.#settle(signal)
     const byPool = Map.groupBy(candidates, ({ pool }) => pool.metadata.name)
     const remaining = budgets()
@@ -66,7 +66,7 @@ export class StaticDrift implements DisruptionMethod {
       const pool = staticPool(caches, provider, name)
       if (pool === undefined) return []
       if (!mayNotLaunch(name)) return this.#commands(pool, nodes, remaining.get(name) ?? 0)
-      for (const node of nodes) remarks.blocked(node, heldBackText(name))
+      for (const node of nodes) report.blocked(node, heldBackText(name))
       return []
     })
     const outcomes = await Promise.allSettled(commands.map(begin))
@@ -91,7 +91,7 @@ export class StaticDrift implements DisruptionMethod {
     if (active.length + pendingDisruption.length > pool.spec.replicas) return []
     const wanted = Math.min(nodes.length, remaining)
     const names = this.#deps.claims.reserve(pool, wanted)
-    if (names.length === 0 && wanted > 0) this.#tellFull(pool, nodes.slice(0, wanted))
+    if (names.length === 0 && wanted > 0) this.#reportFull(pool, nodes.slice(0, wanted))
     return names.flatMap((name, i) => {
       const candidate = nodes[i]
       if (candidate === undefined) return []
@@ -101,14 +101,14 @@ export class StaticDrift implements DisruptionMethod {
   }
 
   /** Records a limit that never has room for a successor. */
-  #tellFull(pool: StaticPool, nodes: readonly Candidate[]): void {
-    const { remarks } = this.#deps
+  #reportFull(pool: StaticPool, nodes: readonly Candidate[]): void {
+    const { report } = this.#deps
     const { replicas } = pool.spec
     const limit = nodeLimit(pool)
     if (limit >= replicas + 1) return
     const because = `limits.nodes is ${limit}, and replicas is ${replicas}`
-    tellNodeLimit(this.#deps, pool, because)
-    for (const node of nodes) remarks.stays(node, `it is not replaced: ${because}; ${nodeLimitRemedy}`)
+    reportNodeLimit(this.#deps, pool, because)
+    for (const node of nodes) report.stays(node, `it is not replaced: ${because}; ${nodeLimitRemedy}`)
   }
 
   #replacement(pool: StaticPool, name: string): Replacement {

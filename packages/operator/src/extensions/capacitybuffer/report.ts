@@ -39,7 +39,7 @@ export class BufferReport {
   }
 
   /** Failed writes are only logged: the next pass writes again. */
-  async tell({ decided, pods: all }: RoomOutcome, signal: AbortSignal): Promise<void> {
+  async report({ decided, pods: all }: RoomOutcome, signal: AbortSignal): Promise<void> {
     const { buffers, clock, state } = this.#deps
     const pods = all.filter(isBufferPod)
     const tallies = decided === undefined ? new Map<string, BufferTally>() : talliesOf(decided)

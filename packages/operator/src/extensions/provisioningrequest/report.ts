@@ -23,7 +23,7 @@ export class RequestReport {
     this.#events = events
   }
 
-  tell({ decided, pods: all }: RoomOutcome): Promise<void> {
+  report({ decided, pods: all }: RoomOutcome): Promise<void> {
     const { consolidation, requests } = this.#state
     const pods = all.filter(isRequestPod)
     const { placements = [], failures = [], undecided = [] } = decided?.result.room ?? {}

@@ -139,7 +139,7 @@ export function nodeInputOf(
     known = { use, csiNode, bare, input: withStorage(bare, nodeStorage(csiNode, [], lookups)) }
     inputs.set(state, known)
   }
-  // The same object tells comparisons at once that nothing has changed.
+  // The same object, so that comparisons see at once that nothing has changed.
   if (state.isInitialized && use.podsWithVolumes.length === 0) return known.input
   const expected = state.isInitialized ? {} : attachLimits.expectedOf(typeOf(state))
   const input = withStorage(known.bare, nodeStorage(csiNode, use.podsWithVolumes, lookups, expected))

@@ -1,7 +1,7 @@
 /** Events and metrics of disruption decisions (disruption.md 10, 12, 18). */
 import type { Clock, Logger } from '@tenon/runtime'
 import type { DisruptionReason, KubeObject } from '@tenon/api'
-import type { ConsolidationRemark, RemovalResult, Verdict } from '@tenon/engine'
+import type { ConsolidationFinding, RemovalResult, Verdict } from '@tenon/engine'
 import { balancedThreshold } from '@tenon/engine/consolidation'
 import type { DisruptionAnswers } from './answers.ts'
 import { type Candidate, reportBlocked } from './candidates.ts'
@@ -23,9 +23,9 @@ interface Dependencies {
   readonly logger: Logger
 }
 
-/** The reason why a node is left alone is not repeated within this time. */
+/** An Unconsolidatable event with the same reason is not repeated within this time. */
 export const unconsolidatableMs = 15 * 60_000
-/** Doubles the threshold to one: what a move must save per share of the disruption (disruption.md 1). */
+/** The `k` of the event: savings must reach 1/k of the disruption (disruption.md 1). */
 const balancedFactor = 2
 
 interface CommandSummary {
@@ -35,16 +35,16 @@ interface CommandSummary {
 }
 
 /** Records why nodes stay: as events, in metrics, and for later questions. */
-export class DisruptionRemarks {
+export class DisruptionReport {
   readonly #deps: Dependencies
 
   constructor(deps: Dependencies) {
     this.#deps = deps
   }
 
-  /** Records on the Node and its claim why consolidation leaves them alone. */
+  /** Records on the Node and its claim why they are not consolidated. */
   unconsolidatable({ node, claim }: Candidate, reason: string): void {
-    this.#tell([node, claim], {
+    this.#record([node, claim], {
       reason: 'Unconsolidatable',
       message: sentence(reason),
       values: [],
@@ -57,7 +57,7 @@ export class DisruptionRemarks {
     reportBlocked(this.#deps.kubernetes.events, stateNode, reason)
   }
 
-  /** Records that the pods of a drifted node have no other place. */
+  /** Records that the pods of a drifted node fit nowhere else. */
   stranded(candidate: Candidate, failures: RemovalResult['stranded']): void {
     this.stays(candidate, strandedText(failures, this.#claimNames()))
   }
@@ -82,21 +82,21 @@ export class DisruptionRemarks {
   }
 
   /** Records the verdicts of a search on single nodes. */
-  found(remarks: readonly ConsolidationRemark[], candidates: ReadonlyMap<string, Candidate>): void {
+  found(findings: readonly ConsolidationFinding[], candidates: ReadonlyMap<string, Candidate>): void {
     const { answers, clock } = this.#deps
     const claimOf = this.#claimNames()
-    for (const remark of remarks) {
-      if (remark.kind === 'refused') {
-        const candidate = candidates.get(remark.node)
-        if (candidate !== undefined) this.unconsolidatable(candidate, refusalText(remark.refusal, claimOf))
+    for (const finding of findings) {
+      if (finding.kind === 'refused') {
+        const candidate = candidates.get(finding.node)
+        if (candidate !== undefined) this.unconsolidatable(candidate, refusalText(finding.refusal, claimOf))
         continue
       }
-      const nodes = remark.nodes.flatMap((name) => candidates.get(name) ?? [])
-      if (remark.kind === 'possible') {
-        if (remark.replacements > 0) this.#tellCommand('ConsolidationCandidate', nodes, remark)
-      } else this.#tellScores(nodes, remark)
+      const nodes = finding.nodes.flatMap((name) => candidates.get(name) ?? [])
+      if (finding.kind === 'possible') {
+        if (finding.replacements > 0) this.#recordMove('ConsolidationCandidate', nodes, finding)
+      } else this.#recordScores(nodes, finding)
     }
-    answers.keepRemarks(remarks, claimOf, clock.now())
+    answers.keepFindings(findings, claimOf, clock.now())
   }
 
   /**
@@ -104,7 +104,7 @@ export class DisruptionRemarks {
    * @param type label of metric `karpenter_voluntary_disruption_failed_validations_total`, if it counts there.
    */
   rejected(nodes: readonly Candidate[], command: CommandSummary, because: string, type?: string): void {
-    this.#tellCommand('ConsolidationRejected', nodes, command, because)
+    this.#recordMove('ConsolidationRejected', nodes, command, because)
     if (type !== undefined) this.unvalidated(type, nodes.length)
   }
 
@@ -113,7 +113,7 @@ export class DisruptionRemarks {
     this.#deps.metrics.failedValidations.inc({ consolidation_type: type }, nodes)
   }
 
-  #tellCommand(
+  #recordMove(
     reason: string,
     nodes: readonly Candidate[],
     { replacements, savings }: CommandSummary,
@@ -123,7 +123,7 @@ export class DisruptionRemarks {
       const into = replacements === 0 ? '' : ` -> [${replacements} replacement${replacements > 1 ? 's' : ''}]`
       const part = nodes.length > 1 ? `, part of ${nodes.length}` : ''
       const command = `${replacements === 0 ? 'delete' : 'replace'}: [${node.metadata.name}${part}]${into}`
-      this.#tell([node, claim], {
+      this.#record([node, claim], {
         reason,
         message:
           `${command} (savings: $${savings.toFixed(2)})` +
@@ -133,9 +133,9 @@ export class DisruptionRemarks {
     }
   }
 
-  #tellScores(
+  #recordScores(
     nodes: readonly Candidate[],
-    { verdicts, isApproved, nodes: names }: Extract<ConsolidationRemark, { kind: 'scored' }>,
+    { verdicts, isApproved, nodes: names }: Extract<ConsolidationFinding, { kind: 'scored' }>,
   ): void {
     const { metrics, kubernetes, logger } = this.#deps
     for (const verdict of verdicts) {
@@ -154,14 +154,14 @@ export class DisruptionRemarks {
       const [only] = nodes
       const objects: readonly (KubeObject | undefined)[] =
         names.length === 1 ? [only?.node, only?.claim] : [pool]
-      this.#tell(
+      this.#record(
         objects.filter((object) => object !== undefined),
         { reason: 'ConsolidationApproved', message: scoreText(verdict), values: [] },
       )
     }
   }
 
-  #tell(
+  #record(
     objects: readonly KubeObject[],
     event: {
       readonly reason: string
