@@ -1,4 +1,4 @@
-/** Spans of time as kubectl prints them. */
+/** Durations as kubectl prints them. */
 
 const secondMs = 1000
 const minuteMs = 60 * secondMs
@@ -9,9 +9,8 @@ const yearMs = 365 * dayMs
 interface Unit {
   readonly ms: number
   readonly letter: string
-  /** Next smaller unit. */
   readonly rest: { readonly ms: number; readonly letter: string }
-  /** The smaller unit is told below this. */
+  /** From this duration on, the smaller unit is not printed. */
   readonly exactBelowMs: number
 }
 
@@ -21,14 +20,13 @@ const hour: Unit = { ms: hourMs, letter: 'h', rest: minute, exactBelowMs: 8 * ho
 const day: Unit = { ms: dayMs, letter: 'd', rest: hour, exactBelowMs: 8 * dayMs }
 const year: Unit = { ms: yearMs, letter: 'y', rest: day, exactBelowMs: 8 * yearMs }
 
-/** The unit of spans below the limit; years without one. */
 const units: readonly { readonly belowMs: number; readonly unit: Unit }[] = [
   { belowMs: 3 * hourMs, unit: minute },
   { belowMs: 2 * dayMs, unit: hour },
   { belowMs: 2 * yearMs, unit: day },
 ]
 
-/** `119s`, `5m30s`, `3h12m`, `47h`, `6d4h`, `400d`, `2y17d`; `<invalid>` for what is yet to come. */
+/** Prints `119s`, `5m30s`, `3h12m`, `47h`, `6d4h`, `400d`, `2y17d`, and `<invalid>` for a negative duration. */
 export function humanDuration(ms: number): string {
   if (ms <= -2 * secondMs || Number.isNaN(ms)) return '<invalid>'
   if (ms < 2 * minuteMs) return `${Math.max(0, Math.trunc(ms / secondMs))}s`
@@ -38,7 +36,6 @@ export function humanDuration(ms: number): string {
   return ms < unit.exactBelowMs && rest > 0 ? `${whole}${rest}${unit.rest.letter}` : whole
 }
 
-/** Time since a timestamp; `<unknown>` without one. */
 export function age(timestamp: unknown, nowMs: number): string {
   const ms = typeof timestamp === 'string' ? Date.parse(timestamp) : Number.NaN
   return Number.isNaN(ms) ? '<unknown>' : humanDuration(nowMs - ms)

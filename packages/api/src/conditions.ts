@@ -10,7 +10,7 @@ interface WithConditions extends KubeObject {
   readonly status?: { readonly conditions?: readonly Condition[] }
 }
 
-/** A condition as a controller states it; times and generation are filled in. */
+/** A condition to set; the set fills in times and generation. */
 export interface NewCondition {
   readonly type: string
   readonly status: Condition['status']
@@ -26,7 +26,7 @@ const awaiting = {
   message: 'object is awaiting reconciliation',
 } as const
 
-/** Conditions for writing to one object; immutable, every change answers a new set. */
+/** The conditions of one object, to be changed and written back. Immutable: every change returns a new set. */
 export class ConditionSet {
   readonly #object: WithConditions
   readonly #schema: ConditionSchema
@@ -38,7 +38,7 @@ export class ConditionSet {
     this.conditions = conditions
   }
 
-  /** Opens an object's conditions, adding missing root and dependents as Unknown. */
+  /** Reads an object's conditions and adds the missing root and dependent ones as Unknown. */
   static of(object: WithConditions, schema: ConditionSchema): ConditionSet {
     const stored = object.status?.conditions ?? []
     const missing = [root, ...schema.dependents].filter((type) => !stored.some((c) => c.type === type))
@@ -94,7 +94,7 @@ export class ConditionSet {
     return next.type === root ? replaced.#sorted() : replaced.#recomputed(nowMs)
   }
 
-  /** Marks a dependent as seen at the current generation without changing it. */
+  /** Updates the observed generation of a dependent condition whose status did not change. */
   restamp(type: string, nowMs: number): ConditionSet {
     const old = this.get(type)
     return old === undefined ? this : this.set(old, nowMs)
@@ -142,12 +142,11 @@ export class ConditionSet {
   }
 }
 
-/** A condition of any object by type; absent reads as Unknown for its callers. */
+/** Finds a condition by type. Callers treat a missing one as Unknown. */
 export function conditionOf(object: WithConditions, type: string): Condition | undefined {
   return object.status?.conditions?.find((condition) => condition.type === type)
 }
 
-/** Whether a condition is present and True. */
 export function isConditionTrue(object: WithConditions, type: string): boolean {
   return conditionOf(object, type)?.status === 'True'
 }
@@ -156,7 +155,7 @@ function seconds(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`
 }
 
-/** Whether two conditions of one type say the same, of the same generation and since the same time. */
+/** Whether two conditions of one type are equal, including generation and transition time. */
 export function sameCondition(a: Condition, b: Condition): boolean {
   return (
     a.status === b.status &&

@@ -21,17 +21,16 @@ const fields = [
   { max: 6, width: 7, names: '|sun|mon|tue|wed|thu|fri|sat' },
 ] as const
 
-/** When something is due. */
 export interface Schedule {
-  /** The first time after `from`; null when there is none. */
+  /** The first run after `from`, or null if there is none. */
   nextRun(from: Date): Date | null
-  /** The last `count` times before `from`, the latest first. */
+  /** The last `count` runs before `from`, latest first. */
   previousRuns(count: number, from: Date): readonly Date[]
 }
 
 /**
- * A schedule in a time zone of the IANA database.
- * @returns undefined when the schedule or the zone cannot be read.
+ * Parses a schedule in an IANA time zone.
+ * @returns undefined if the schedule or the zone is invalid.
  */
 export function parseSchedule(schedule: string, timeZone = 'UTC'): Schedule | undefined {
   const texts = (ownValue(macros, schedule) ?? schedule).trim().split(/\s+/)
@@ -45,7 +44,10 @@ export function parseSchedule(schedule: string, timeZone = 'UTC'): Schedule | un
   }
 }
 
-/** A field in the words of the library, which knows more than Kubernetes allows, and `N/step` not at all. */
+/**
+ * Translates a field for the cron library, which accepts more than Kubernetes does, but not `N/step`.
+ * @returns undefined if Kubernetes would reject the field.
+ */
 function dialect(text: string, index: number): string | undefined {
   const field = fields[index]
   if (field === undefined) return undefined
@@ -54,7 +56,7 @@ function dialect(text: string, index: number): string | undefined {
   const items = text.split(',').map((each): string | undefined => {
     const [, star, from, to, step] = item.exec(each) ?? []
     if (star === undefined && from === undefined) return undefined
-    // The library reads 7 as Sunday; here it is a mistake.
+    // The library accepts 7 as Sunday; Kubernetes rejects it.
     if ([from, to].some((bound) => Number(bound) > field.max)) return undefined
     const range =
       star === undefined

@@ -11,7 +11,7 @@ import type {
 } from './objects.ts'
 import { ownValue } from './own.ts'
 
-/** Owners of pods and what exposes them; undefined when there is none, or when it is not known. */
+/** Finds the Services and controllers that select a pod. Undefined: it does not exist or is not known. */
 export interface SelectorLookups {
   /** Services of a namespace, in any order. */
   readonly services: (namespace: string) => readonly Service[]
@@ -21,8 +21,8 @@ export interface SelectorLookups {
 }
 
 /**
- * The pod with every default constraint, counting the pods of its Services and its controller. The
- * pod itself comes back when it has constraints of its own or nothing selects it.
+ * Adds the default constraints to a pod. Their selector is deduced from the pod's Services and controller.
+ * Returns the pod itself if it has constraints of its own, or if nothing selects it.
  */
 export function withDefaultSpread(
   pod: Pod,
@@ -36,7 +36,10 @@ export function withDefaultSpread(
   return { ...pod, spec: { ...pod.spec, topologySpreadConstraints } }
 }
 
-/** Which pods count as the same application; undefined when nothing tells. */
+/**
+ * Selects the pods of the same application, as kube-scheduler does; undefined if no Service or controller
+ * selects the pod.
+ */
 function deducedSelector(pod: Pod, lookups: SelectorLookups): LabelSelector | undefined {
   const namespace = pod.metadata.namespace ?? ''
   const owner = (pod.metadata.ownerReferences ?? []).find((reference) => reference.controller === true)
@@ -50,7 +53,10 @@ function deducedSelector(pod: Pod, lookups: SelectorLookups): LabelSelector | un
   return { matchLabels, matchExpressions }
 }
 
-/** Labels by which Services choose the pod; of two that differ on a key, the later by name decides. */
+/**
+ * Merges the selectors of all Services that select the pod. If two differ on a key, the Service whose name
+ * sorts last wins.
+ */
 function serviceLabels(pod: Pod, services: readonly Service[]): Readonly<Record<string, string>> {
   const choosing = services
     .map((service) => ({ name: service.metadata.name, labels: service.spec?.selector ?? undefined }))
@@ -72,7 +78,7 @@ function workloadOf(
   return owner.kind === 'StatefulSet' ? lookups.statefulSet(namespace, owner.name) : undefined
 }
 
-/** As expressions, so that they hold beside the labels of a Service instead of replacing them. */
+/** Returns expressions rather than labels, so that they do not overwrite the labels of a Service. */
 function workloadExpressions(selector: LabelSelector | undefined): readonly LabelSelectorRequirement[] {
   const equalities = Object.entries(selector?.matchLabels ?? {}).map(
     ([key, value]): LabelSelectorRequirement => ({ key, operator: 'In', values: [value] }),

@@ -1,19 +1,19 @@
-/** Amounts of devices, and what a request takes of a device's capacity (devices.md 3.14). */
+/** Amounts of devices, and how much of a device's capacity a request consumes (devices.md 3.14). */
 import type { CapacityRequestPolicy, DeviceCapacity } from './devices.ts'
 import { scaledQuantity } from './quantity.ts'
 
-/** An amount in thousandths; smaller fractions are rounded up. */
+/** In thousandths; smaller fractions are rounded up. */
 export type DeviceAmount = bigint
 
-/** @throws RangeError when the text is no quantity. */
+/** @throws RangeError if the text is not a quantity. */
 export function deviceAmount(text: string): DeviceAmount {
   return scaledQuantity(text, 3)
 }
 
-/** Amounts by name; what is not there is 0. */
+/** Amounts by name; a missing name is 0. */
 export type DeviceAmounts = ReadonlyMap<string, DeviceAmount>
 
-/** A capacity with the policy of requests on it. */
+/** A capacity with its request policy. */
 export interface CompiledCapacity {
   readonly value: DeviceAmount
   readonly policy: CompiledPolicy | undefined
@@ -31,7 +31,7 @@ interface CompiledPolicy {
     | undefined
 }
 
-/** @throws RangeError when an amount is no quantity. */
+/** @throws RangeError if an amount is not a quantity. */
 export function compileCapacity({ value, requestPolicy }: DeviceCapacity): CompiledCapacity {
   return { value: deviceAmount(value), policy: compilePolicy(requestPolicy) }
 }
@@ -50,7 +50,7 @@ function compilePolicy(policy: CapacityRequestPolicy | undefined): CompiledPolic
   }
 }
 
-/** What the requests take of each dimension; undefined when the device does not suit them. */
+/** How much the requests consume of each capacity, or undefined if the device cannot satisfy them. */
 export function consumedCapacity(
   capacity: ReadonlyMap<string, CompiledCapacity>,
   requests: DeviceAmounts,
@@ -66,7 +66,7 @@ export function consumedCapacity(
   return consumed
 }
 
-/** The amount that the policy gives for a request; undefined when it allows none. */
+/** The amount that the policy grants for a request, or undefined if it allows none. */
 function rounded(requested: DeviceAmount, policy: CompiledPolicy | undefined): DeviceAmount | undefined {
   if (policy === undefined || requested === policy.default) return requested
   const { values, range } = policy
@@ -81,7 +81,7 @@ function rounded(requested: DeviceAmount, policy: CompiledPolicy | undefined): D
   return max !== undefined && amount > max ? undefined : amount
 }
 
-/** The name of an attribute or a capacity with its domain, which is the driver unless it says so. */
+/** The name of an attribute or capacity with its domain, which defaults to the driver. */
 export function qualifiedDeviceName(name: string, driver: string): string {
   return name.includes('/') ? name : `${driver}/${name}`
 }

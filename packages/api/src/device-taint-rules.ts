@@ -1,15 +1,14 @@
-/** Which taints rules add to devices, and who tolerates them (devices.md 3.21). */
+/** Which taints DeviceTaintRules add to devices, and which tolerations cover them (devices.md 3.21). */
 import type { DeviceTaint, DeviceTaintRule, DeviceToleration } from './devices.ts'
 
-/** A device as rules select it. */
+/** The fields of a device by which rules select it. */
 export interface TaintedDevice {
   readonly driver: string
-  /** Undefined for one that is still to be published: nobody can name its pool yet. */
+  /** Undefined for a device of a future node: its pool has no name yet. */
   readonly pool: string | undefined
   readonly device: string
 }
 
-/** Whether a rule taints a device. */
 export function selectsDevice({ spec }: DeviceTaintRule, { driver, pool, device }: TaintedDevice): boolean {
   const { deviceSelector: selector } = spec
   if (selector === undefined) return false
@@ -20,7 +19,6 @@ export function selectsDevice({ spec }: DeviceTaintRule, { driver, pool, device 
   )
 }
 
-/** The taints that rules add to a device, in the order of the rules' names. */
 export function taintsOfRules(
   rules: readonly DeviceTaintRule[],
   device: TaintedDevice,
@@ -32,7 +30,7 @@ export function taintsOfRules(
     .map(({ spec }) => spec.taint)
 }
 
-/** Whether one of the tolerations tolerates a taint of a device; one without a key tolerates all keys. */
+/** Whether one of the tolerations covers a device's taint. A toleration without a key covers all keys. */
 export function toleratesDeviceTaint(
   tolerations: readonly DeviceToleration[],
   { key, value = '', effect }: DeviceTaint,

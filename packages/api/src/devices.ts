@@ -1,7 +1,7 @@
-/** Dynamic resource allocation: `resource.k8s.io/v1` and what instance types say of their devices. */
+/** Dynamic resource allocation: the kinds of `resource.k8s.io/v1`, and the devices of instance types. */
 import type { Condition, KubeObject, NodeSelector, Taint, Toleration } from './objects.ts'
 
-/** A value of an attribute: exactly one of the fields is set. The plural ones hold lists. */
+/** A value of an attribute: exactly one field is set. The plural ones are lists. */
 export interface DeviceAttribute {
   readonly int?: number
   readonly bool?: boolean
@@ -13,7 +13,7 @@ export interface DeviceAttribute {
   readonly versions?: readonly string[]
 }
 
-/** Which amounts a request may take of a capacity; at most one of `validValues` and `validRange` is set. */
+/** Which amounts a request may consume; at most one of `validValues` and `validRange` is set. */
 export interface CapacityRequestPolicy {
   readonly default?: string
   /** In ascending order. */
@@ -26,19 +26,19 @@ export interface DeviceCapacity {
   readonly requestPolicy?: CapacityRequestPolicy
 }
 
-/** What a device takes of the counters of a set while it is in use. */
+/** How much a device in use takes from the counters of a set. */
 export interface DeviceCounterConsumption {
   readonly counterSet: string
   readonly counters: Readonly<Record<string, { readonly value: string }>>
 }
 
-/** Counters that the devices of a pool draw on together. */
+/** Counters that the devices of a pool share. */
 export interface CounterSet {
   readonly name: string
   readonly counters: Readonly<Record<string, { readonly value: string }>>
 }
 
-/** A taint of a device; `None` only informs. */
+/** `None` has no effect; it only informs. */
 export interface DeviceTaint extends Omit<Taint, 'effect'> {
   readonly effect: 'None' | 'NoSchedule' | 'NoExecute'
 }
@@ -47,7 +47,7 @@ export interface DeviceToleration extends Omit<Toleration, 'effect'> {
   readonly effect?: DeviceTaint['effect']
 }
 
-/** A device, as ResourceSlices and instance types describe it. */
+/** A device of a ResourceSlice or an instance type. */
 export interface Device {
   readonly name: string
   readonly attributes?: Readonly<Record<string, DeviceAttribute>>
@@ -55,24 +55,23 @@ export interface Device {
   readonly allowMultipleAllocations?: boolean
   readonly consumesCounters?: readonly DeviceCounterConsumption[]
   readonly taints?: readonly DeviceTaint[]
-  /** Where the device can be reached, in slices with `perDeviceNodeSelection`. */
+  /** Only in slices with `perDeviceNodeSelection`: where the device is available. */
   readonly nodeName?: string
   readonly nodeSelector?: NodeSelector
   readonly allNodes?: boolean
 }
 
-/** Devices that a driver publishes; a pool of them may need several slices. */
+/** Devices published by a driver. A pool may span several slices. */
 export interface ResourceSlice extends KubeObject {
   readonly spec: {
     readonly driver: string
     readonly pool: {
       readonly name: string
-      /** Slices of an older generation no longer count. */
+      /** Slices of older generations are ignored. */
       readonly generation: number
-      /** How many slices the pool has at this generation. */
       readonly resourceSliceCount: number
     }
-    /** Exactly one of these says which nodes reach the devices. */
+    /** Exactly one of these selects the nodes on which the devices are available. */
     readonly nodeName?: string
     readonly nodeSelector?: NodeSelector
     readonly allNodes?: boolean
@@ -86,13 +85,13 @@ export interface DeviceSelector {
   readonly cel?: { readonly expression: string }
 }
 
-/** One way to meet a request: so many devices of a class. */
+/** One way to satisfy a request: a number of devices of a class. */
 export interface DeviceSubRequest {
   readonly name?: string
   readonly deviceClassName: string
   readonly selectors?: readonly DeviceSelector[]
   readonly allocationMode?: 'ExactCount' | 'All'
-  /** With `ExactCount`; 1 unless set. */
+  /** For `ExactCount`; default 1. */
   readonly count?: number
   readonly adminAccess?: boolean
   readonly tolerations?: readonly DeviceToleration[]
@@ -102,12 +101,12 @@ export interface DeviceSubRequest {
 export interface DeviceRequest {
   readonly name: string
   readonly exactly?: DeviceSubRequest
-  /** The first that can be met is. */
+  /** Alternatives in order; the first that can be satisfied is used. */
   readonly firstAvailable?: readonly DeviceSubRequest[]
 }
 
 export interface DeviceConstraint {
-  /** Names of requests, or `request/subrequest`; all requests unless set. */
+  /** Names of requests, or `request/subrequest`; default: all requests. */
   readonly requests?: readonly string[]
   readonly matchAttribute?: string
   readonly distinctAttribute?: string
@@ -130,13 +129,13 @@ export interface DeviceAllocationResult {
   readonly tolerations?: readonly DeviceToleration[]
 }
 
-/** Devices that were asked for, and those that were given. */
+/** Requested devices, and their allocation. */
 export interface ResourceClaim extends KubeObject {
   readonly spec?: { readonly devices?: DeviceClaim }
   readonly status?: {
     readonly allocation?: {
       readonly devices?: { readonly results?: readonly DeviceAllocationResult[] }
-      /** Nodes from which the devices can be reached; all unless set. */
+      /** Nodes on which the devices are available; default: all. */
       readonly nodeSelector?: NodeSelector
     }
     readonly reservedFor?: readonly {
@@ -159,10 +158,10 @@ export interface DeviceClass extends KubeObject {
   readonly spec: { readonly selectors?: readonly DeviceSelector[] }
 }
 
-/** Taints devices as if their driver had done so (devices.md 3.21). */
+/** Taints devices as if their driver had done it (devices.md 3.21). */
 export interface DeviceTaintRule extends KubeObject {
   readonly spec: {
-    /** All that is set has to match; an empty one matches all devices, an absent one none. */
+    /** All set fields must match. An empty selector matches every device, a missing one none. */
     readonly deviceSelector?: {
       readonly driver?: string
       readonly pool?: string
@@ -173,7 +172,7 @@ export interface DeviceTaintRule extends KubeObject {
   readonly status?: { readonly conditions?: readonly Condition[] }
 }
 
-/** Devices that every node of an instance type has once its driver runs: one pool of one driver. */
+/** The devices that every node of an instance type has once its driver runs: one pool of one driver. */
 export interface ResourceSliceTemplate {
   readonly driver: string
   readonly pool: string
@@ -181,14 +180,14 @@ export interface ResourceSliceTemplate {
   readonly sharedCounters?: readonly CounterSet[]
 }
 
-/** Names a device of an instance type's templates. */
+/** References a device in the templates of an instance type. */
 export interface TemplateDeviceRef {
   readonly driver: string
   readonly pool: string
   readonly device: string
 }
 
-/** Devices that will share the value of an attribute, which is not known before a node runs. */
+/** Devices that share the value of an attribute which is unknown until the node runs. */
 export interface AttributeBinding {
   readonly attribute: string
   readonly devices: readonly TemplateDeviceRef[]

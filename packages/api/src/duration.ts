@@ -14,13 +14,13 @@ const unitMs: Readonly<Record<string, number>> = {
 const whole = /^[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|[\u00b5\u03bc]s|ms|s|m|h))+$/
 const part = /(\d+\.?\d*|\.\d+)(ns|us|[\u00b5\u03bc]s|ms|s|m|h)/g
 
-/** Durations are those of a few pools, and are asked for at each look at each of their nodes. */
+/** Cache: the durations of a few NodePools are parsed for each of their nodes, again and again. */
 const known = new Map<string, number | undefined>()
 const mostKnown = 1000
 
 /**
- * Milliseconds of a Go duration (`1h30m`, `90s`, `1.5h`).
- * @returns undefined when `text` is not one.
+ * Parses a Go duration (`1h30m`, `90s`, `1.5h`).
+ * @returns undefined if `text` is not one.
  */
 export function parseDuration(text: string): number | undefined {
   const before = known.get(text)
@@ -41,14 +41,14 @@ function parsed(text: string): number | undefined {
 }
 
 /**
- * Milliseconds of a duration that may be `Never` (api.md 1.2 DUR-N).
- * @returns Infinity for `Never` or an absent value.
+ * Parses a duration that may be `Never` (api.md 1.2 DUR-N).
+ * @returns Infinity for `Never` or undefined.
  */
 export function parseNillableDuration(text: string | undefined): number | undefined {
   return text === undefined || text === 'Never' ? Number.POSITIVE_INFINITY : parseDuration(text)
 }
 
-/** Hours, minutes and seconds as Go prints them, to the millisecond: `30s`, `1m30s`, `24h0m0s` (api.md 1.2). */
+/** Prints a duration as Go does, rounded to milliseconds: `30s`, `1m30s`, `24h0m0s` (api.md 1.2). */
 export function formatDuration(ms: number): string {
   if (ms < 0) return `-${formatDuration(-ms)}`
   if (ms > 0 && ms < 1000) return `${ms}ms`

@@ -1,13 +1,13 @@
 /**
- * Flags of programs that are started as Kubernetes' own are: a table of definitions, from which a command line, help
- * and documentation are read. The controller and the Cluster Autoscaler mode have one each.
+ * Command-line flags as those of Kubernetes programs. A table of definitions yields parser, help and
+ * documentation. The controller and the Cluster Autoscaler mode have one table each.
  */
 import { parseArgs } from 'node:util'
 import { parseDuration } from './duration.ts'
 
 /**
- * A `list` has commas, and none of its items may be empty; `commas` is a list with commas that may be empty. `texts`
- * may be given several times, each adding one.
+ * A `list` is separated by commas and has no empty items; `commas` is one that may be empty. `texts` may be
+ * repeated; each adds one.
  */
 export type FlagKind =
   | 'boolean'
@@ -23,19 +23,19 @@ export type FlagKind =
   | 'texts'
 
 export interface FlagDefinition {
-  /** Without dashes before it. */
+  /** Without the leading dashes. */
   readonly flag: string
   readonly kind: FlagKind
-  /** As on a command line; empty for none. */
+  /** The default, as on a command line; empty for none. */
   readonly fallback: string
   readonly choices?: readonly string[]
-  /** For help and documentation. */
+  /** Help text. */
   readonly meaning: string
 }
 
-/** One thing on a command line. */
+/** One argument of a command line. */
 export type Argument<D> =
-  /** `definition` is undefined for a flag that nobody knows, `value` where one is missing. */
+  /** `definition` is undefined for an unknown flag, `value` if it is missing. */
   | {
       readonly kind: 'flag'
       readonly at: number
@@ -44,14 +44,14 @@ export type Argument<D> =
       readonly value: string | undefined
     }
   | { readonly kind: 'word'; readonly at: number }
-  /** `--`; only words follow. */
+  /** `--`: everything after it is a word. */
   | { readonly kind: 'end'; readonly at: number }
 
 /**
- * What a command line says, in its order. A value stands after `=` or a space, that of a boolean after `=` only; a
- * boolean alone is `true`.
- * @param spelled writes an argument with two dashes, if it is a flag at all.
- * @param find the definition of a name.
+ * Splits a command line, in order. A value follows `=` or a space; that of a boolean only follows `=`, and a
+ * boolean without one is `true`.
+ * @param spelled writes a flag with two dashes, and returns words as they are.
+ * @param find returns the definition of a flag.
  */
 export function argumentsOf<D extends Pick<FlagDefinition, 'kind'>>(
   args: readonly string[],
@@ -83,7 +83,7 @@ export function argumentsOf<D extends Pick<FlagDefinition, 'kind'>>(
     if (token.kind === 'positional') return { kind: 'word', at }
     const { name, inlineValue } = token
     const definition = token.rawName.startsWith('--') ? find(name) : undefined
-    // A value of its own is as it was given, also where it looks like a flag.
+    // The argument after the flag is its value, even if it looks like a flag.
     const given = inlineValue === false ? args[at + 1] : token.value
     const value = given ?? (definition !== undefined && isSwitch(definition) ? 'true' : undefined)
     return { kind: 'flag', at, name, definition, value }
@@ -95,12 +95,12 @@ function isSwitch({ kind }: Pick<FlagDefinition, 'kind'>): boolean {
 }
 
 /**
- * Karpenter's flags take whole numbers with a base, and booleans in full. Its variables, and the flags of Cluster
- * Autoscaler, take decimal numbers and {@link booleanWords}.
+ * Karpenter's flags take integers with a base prefix, and `true` or `false`. Its environment variables and the
+ * flags of Cluster Autoscaler take decimal integers and {@link booleanWords}.
  */
 export type ValueSyntax = 'karpenterFlag' | 'usual'
 
-/** What a flag may be; undefined where the text is not a value of its kind. */
+/** Parses a value of a flag; undefined if it is not valid. */
 export function flagValue(
   { kind, choices = [] }: Pick<FlagDefinition, 'kind' | 'choices'>,
   value: string,
@@ -130,7 +130,7 @@ export function flagValue(
   }
 }
 
-/** The words of Go for true and false. */
+/** The words that Go parses as booleans. */
 export const booleanWords: ReadonlyMap<string, boolean> = new Map([
   ...['1', 't', 'T', 'true', 'TRUE', 'True'].map((word) => [word, true] as const),
   ...['0', 'f', 'F', 'false', 'FALSE', 'False'].map((word) => [word, false] as const),
@@ -148,7 +148,7 @@ function decimalInteger(text: string): number | undefined {
   return /^[+-]?\d+$/.test(text) ? safe(Number(text)) : undefined
 }
 
-/** With `0x`, `0o` or `0b` before it in that base; a zero alone before it means eight. */
+/** Reads `0x`, `0o` and `0b` prefixes as Go does; a leading zero means octal. */
 function prefixedInteger(text: string): number | undefined {
   const [, sign = '', digits = ''] = /^([+-]?)(\w+)$/.exec(text) ?? []
   const octal = /^0[0-7]+$/.test(digits) ? `0o${digits.slice(1)}` : digits
@@ -163,7 +163,7 @@ function safe(value: number): number | undefined {
 
 const helpColumns = 100
 
-/** Lines of help, each behind the indent. */
+/** Wraps help text; every line starts with the indent. */
 export function wrapped(text: string, indent: string = ' '.repeat(6)): readonly string[] {
   const lines: string[] = []
   let line = ''

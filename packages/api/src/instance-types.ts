@@ -2,39 +2,39 @@ import type { AttributeBinding, ResourceSliceTemplate } from './devices.ts'
 import type { PricePerHour } from './prices.ts'
 
 /**
- * Amounts by resource name in canonical integer units: thousandths of a core for `cpu`, bytes for
- * memory and storage, counts for everything else.
+ * Amounts by resource name in canonical integer units: millicores for `cpu`, bytes for memory and storage,
+ * counts for everything else.
  */
 export type Resources = Readonly<Record<string, number>>
 
 export type RequirementOperator = 'In' | 'NotIn' | 'Exists' | 'DoesNotExist' | 'Gt' | 'Lt' | 'Gte' | 'Lte'
 
-/** A constraint on one label key, as NodePools, NodeClaims and instance types state it. */
+/** A constraint on a label, as in NodePools, NodeClaims and instance types. */
 export interface Requirement {
   readonly key: string
   readonly operator: RequirementOperator
   readonly values?: readonly string[]
-  /** Fewest distinct values that must stay available (NodePool, 1 to 50). */
+  /** Minimum number of distinct values that must remain (NodePool, 1 to 50). */
   readonly minValues?: number
 }
 
-/** One way to buy an instance type: a zone and a capacity type at a price (scheduling.md 13.1). */
+/** An instance type in one zone and capacity type, with its price (scheduling.md 13.1). */
 export interface Offering {
-  /** Holds at least the zone and the capacity type, one value each. */
+  /** Contains at least zone and capacity type, with one value each. */
   readonly requirements: readonly Requirement[]
   readonly pricePerHour: PricePerHour
   readonly available: boolean
-  /** Of an offering that is not available: what stands in the way now, where that is known. */
+  /** If the offering is not available: why, if known. */
   readonly unavailability?: Unavailability
-  /** Instances left in a reservation; only for capacity type `reserved`. */
+  /** Remaining instances of the reservation; only for capacity type `reserved`. */
   readonly reservationCapacity?: number
-  /** Resources this offering has in place of the type's, or beside them. */
+  /** Replaces or adds to the resources of the type. */
   readonly capacityOverride?: Resources
-  /** Overhead of these resources in place of the type's total. */
+  /** Replaces the type's total overhead for these resources. */
   readonly overheadOverride?: Resources
 }
 
-/** One way to get an instance: a type in a zone, with a capacity type. */
+/** Identifies an offering. */
 export interface OfferingRef {
   readonly instanceType: string
   readonly zone: string
@@ -42,8 +42,9 @@ export interface OfferingRef {
 }
 
 /**
- * What a launch failed for: an offering, or more than one. A type of a node class has no zone and no capacity type,
- * a node class and a NodePool have no type either; what is empty stands for all.
+ * What a failed launch says about offerings: one or more than one. The failure of a type in a node class has no
+ * zone and no capacity type; that of a node class or a NodePool has no type either. An empty field stands for
+ * all.
  */
 export interface LaunchScope extends OfferingRef {
   /** As `KIND/NAME`. */
@@ -51,15 +52,15 @@ export interface LaunchScope extends OfferingRef {
   readonly nodePool?: string
 }
 
-/** Why an offering cannot be bought at present. */
+/** Why an offering cannot be bought now. */
 export interface Unavailability {
   /** A clause without a full stop, such as `the quota of instances is used up`. */
   readonly because: string
-  /** Unix milliseconds: no launch tries the offering before. Absent: not known. */
+  /** Unix milliseconds before which no launch tries the offering; undefined if unknown. */
   readonly untilMs?: number
 }
 
-/** An instance shape a provider can launch (scheduling.md 13.1). */
+/** An instance type that a provider can launch (scheduling.md 13.1). */
 export interface InstanceType {
   readonly name: string
   readonly requirements: readonly Requirement[]
@@ -70,9 +71,9 @@ export interface InstanceType {
     readonly systemReserved: Resources
     readonly evictionThreshold: Resources
   }
-  /** Devices that its nodes will publish, at most one template for each pool of a driver. */
+  /** Devices that its nodes will publish; at most one template per driver and pool. */
   readonly resourceSliceTemplates?: readonly ResourceSliceTemplate[]
   readonly attributeBindings?: readonly AttributeBinding[]
-  /** What NodeOverlays changed: some offering's price, some resource of the capacity. */
+  /** What NodeOverlays changed: the price of some offering, or some capacity. */
   readonly overlaid?: { readonly price?: boolean; readonly capacity?: boolean }
 }

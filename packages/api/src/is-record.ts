@@ -1,4 +1,4 @@
-/** Whether a value of JSON or YAML is an object with named fields: not null, and no list. */
+/** Whether a value of JSON or YAML is an object, not null and not a list. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

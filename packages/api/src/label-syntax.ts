@@ -3,7 +3,7 @@
 const namePart = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/
 const prefixPart = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
 
-/** What is wrong with the key of a label or taint; undefined when it is a qualified name. */
+/** Why the key of a label or taint is not a qualified name; undefined if it is one. */
 export function qualifiedNameProblem(key: string): string | undefined {
   const slash = key.indexOf('/')
   const [prefix, name] = slash < 0 ? [undefined, key] : [key.slice(0, slash), key.slice(slash + 1)]
@@ -16,12 +16,12 @@ export function qualifiedNameProblem(key: string): string | undefined {
   return undefined
 }
 
-/** Whether the API server takes it as the value of a label. */
+/** Whether the API server accepts it as a label value. */
 export function isLabelValue(value: string): boolean {
   return value === '' || (value.length <= 63 && namePart.test(value))
 }
 
-/** What is wrong with the value of a label; undefined when the API server takes it. */
+/** Why the API server rejects a label value; undefined if it does not. */
 export function labelValueProblem(value: string): string | undefined {
   if (isLabelValue(value)) return undefined
   return `value "${value}" must be at most 63 characters, letters, digits, "-", "_" and ".", alphanumeric at both ends`

@@ -1,6 +1,6 @@
 /**
- * The one of `names` that `name` was probably meant to be; undefined when none is near.
- * @param limit letters that may differ.
+ * The entry of `names` that `name` is probably a typo of, or undefined.
+ * @param limit maximum edit distance.
  */
 export function nearest(
   name: string,
@@ -14,7 +14,7 @@ export function nearest(
   return near[0]?.each
 }
 
-/** Letters to insert, take out or replace to make one of the other. */
+/** Levenshtein distance. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, at) => at)
   for (const [i, letter] of a.split('').entries()) {

@@ -1,8 +1,8 @@
-/** Requirements on labels as kube-scheduler decides about them. */
+/** Node selectors, evaluated as kube-scheduler does. */
 import { ownValue } from './own.ts'
 import type { LabelSelectorRequirement, NodeSelectorRequirement, NodeSelectorTerm } from './objects.ts'
 
-/** Long lists as sets: a selector is asked about thousands of objects. */
+/** Sets of long value lists: a selector is evaluated for thousands of objects. */
 const sets = new WeakMap<readonly string[], ReadonlySet<string>>()
 const mostScanned = 32
 
@@ -16,7 +16,10 @@ function lists(values: readonly string[], value: string): boolean {
   return set.has(value)
 }
 
-/** Whether a label with this value, undefined for one that is not there, meets a requirement of any selector. */
+/**
+ * Whether a label meets a requirement of a selector.
+ * @param value undefined if the object does not have the label.
+ */
 export function meetsRequirement(
   { operator, values = [] }: NodeSelectorRequirement | LabelSelectorRequirement,
   value: string | undefined,
@@ -39,7 +42,7 @@ export function meetsRequirement(
   }
 }
 
-/** Whether a node meets one term; a term without requirements meets no node. */
+/** Whether a node meets a term; an empty term matches no node. */
 export function meetsNodeSelectorTerm(
   { matchExpressions = [], matchFields = [] }: NodeSelectorTerm,
   nodeName: string,
@@ -54,7 +57,7 @@ export function meetsNodeSelectorTerm(
 
 const int64Max = 9_223_372_036_854_775_807n
 
-/** The 64-bit integer that all of the text is, with or without a sign. */
+/** Parses a signed 64-bit integer; undefined if the text is anything else. */
 function wholeNumber(text: string | undefined): bigint | undefined {
   if (text === undefined || !/^[+-]?\d+$/.test(text)) return undefined
   const number = BigInt(text.replace(/^\+/, ''))

@@ -1,6 +1,6 @@
 /**
- * The Kubernetes objects Tenon reads and writes, as they are on the wire, reduced to the fields in
- * use. Everything is read-only: objects from a cache are shared and must never be changed in place.
+ * The Kubernetes objects that Tenon reads and writes, as on the wire, reduced to the fields in use. All fields
+ * are read-only, as objects of a cache are shared.
  */
 
 export interface OwnerReference {
@@ -39,24 +39,23 @@ export interface ObjectMeta {
   readonly managedFields?: readonly ManagedFieldsEntry[]
 }
 
-/** Any Kubernetes object. */
 export interface KubeObject {
   readonly apiVersion: string
   readonly kind: string
   readonly metadata: ObjectMeta
 }
 
-/** An object to create: the server may choose its name from `generateName`. */
+/** An object to create; the API server may generate its name from `generateName`. */
 export type NewObject<T extends KubeObject> = Omit<T, 'metadata'> & {
   readonly metadata: Omit<ObjectMeta, 'name'> & { readonly name?: string }
 }
 
-/** An object whose further fields are not known to the type system. */
+/** An object of a kind without a type here. */
 export interface UnstructuredObject extends KubeObject {
   readonly [field: string]: unknown
 }
 
-/** Amounts by resource name, as quantities in their text form (`500m`, `4Gi`). */
+/** Quantities by resource name (`500m`, `4Gi`). */
 export type ResourceList = Readonly<Record<string, string>>
 
 export type TaintEffect = 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute'
@@ -87,7 +86,7 @@ export interface LabelSelector {
   readonly matchExpressions?: readonly LabelSelectorRequirement[]
 }
 
-/** A condition as custom resources carry it (`metav1.Condition`). */
+/** A `metav1.Condition`. */
 export interface Condition {
   readonly type: string
   readonly status: 'True' | 'False' | 'Unknown'
@@ -96,8 +95,6 @@ export interface Condition {
   readonly lastTransitionTime: string
   readonly observedGeneration?: number
 }
-
-// --- pods -------------------------------------------------------------------------------------
 
 export interface NodeSelectorRequirement {
   readonly key: string
@@ -110,7 +107,7 @@ export interface NodeSelectorTerm {
   readonly matchFields?: readonly NodeSelectorRequirement[]
 }
 
-/** Terms of which one has to hold. */
+/** One of the terms must match. */
 export interface NodeSelector {
   readonly nodeSelectorTerms: readonly NodeSelectorTerm[]
 }
@@ -215,7 +212,7 @@ export interface PodSpec {
   readonly terminationGracePeriodSeconds?: number
   readonly restartPolicy?: string
   readonly hostNetwork?: boolean
-  /** The PodGroup that it runs with. */
+  /** The PodGroup that the pod belongs to. */
   readonly schedulingGroup?: { readonly podGroupName?: string }
   readonly resourceClaims?: readonly {
     readonly name: string
@@ -251,7 +248,7 @@ export interface PodStatus {
   readonly message?: string
   readonly startTime?: string
   readonly podIP?: string
-  /** Claims made from templates; without a name where none is needed. */
+  /** Claims created from templates; without a name if none was needed. */
   readonly resourceClaimStatuses?: readonly { readonly name: string; readonly resourceClaimName?: string }[]
   readonly containerStatuses?: readonly ContainerStatus[]
   readonly initContainerStatuses?: readonly ContainerStatus[]
@@ -261,8 +258,6 @@ export interface Pod extends KubeObject {
   readonly spec: PodSpec
   readonly status?: PodStatus
 }
-
-// --- nodes ------------------------------------------------------------------------------------
 
 export interface NodeCondition {
   readonly type: string
@@ -293,8 +288,6 @@ export interface Node extends KubeObject {
   }
 }
 
-// --- workloads, policy, storage -----------------------------------------------------------------
-
 export interface PodTemplateSpec {
   readonly metadata?: {
     readonly labels?: Readonly<Record<string, string>>
@@ -307,7 +300,7 @@ export interface PodTemplate extends KubeObject {
   readonly template: PodTemplateSpec
 }
 
-/** What can be scaled: a Deployment, StatefulSet or ReplicaSet. */
+/** A Deployment, StatefulSet or ReplicaSet. */
 export interface ScalableWorkload extends KubeObject {
   readonly spec: { readonly replicas?: number; readonly template: PodTemplateSpec }
 }
@@ -350,7 +343,7 @@ export interface PersistentVolumeClaimSpec {
   readonly storageClassName?: string
   readonly volumeName?: string
   readonly volumeMode?: string
-  /** Which PersistentVolumes may be bound; any without it. */
+  /** Selects PersistentVolumes that may be bound; default: any. */
   readonly selector?: LabelSelector
   readonly resources?: ResourceRequirements
 }
@@ -423,7 +416,7 @@ export interface ReplicationController extends KubeObject {
   readonly spec?: { readonly selector?: Readonly<Record<string, string>> }
 }
 
-/** A ReplicaSet or StatefulSet, as far as its selector. */
+/** A ReplicaSet or StatefulSet, reduced to its selector. */
 export interface SelectingWorkload extends KubeObject {
   readonly spec: { readonly selector: LabelSelector }
 }
@@ -442,7 +435,7 @@ export interface Lease extends KubeObject {
   }
 }
 
-/** The body of every answer that is not an object: errors and some deletions. */
+/** The body of responses that are not objects: errors and some deletions. */
 export interface Status {
   readonly apiVersion: 'v1'
   readonly kind: 'Status'

@@ -1,6 +1,6 @@
-/** Names that users give are data: a plain object answers to `constructor` and `toString` though nobody put them in. */
+/** Users choose names, and a plain object inherits members such as `constructor` and `toString`. */
 
-/** What a dictionary holds under a name, and nothing that it inherits. */
+/** Looks up an entry of a dictionary and ignores inherited members. */
 export function ownValue<T>(
   dictionary: Readonly<Record<string, T>> | null | undefined,
   name: string,
@@ -10,7 +10,7 @@ export function ownValue<T>(
     : undefined
 }
 
-/** Puts a value into a dictionary under a name, `__proto__` included. */
+/** Sets an entry of a dictionary; works for `__proto__` too. */
 export function setOwn<T>(dictionary: Record<string, T>, name: string, value: NoInfer<T>): void {
   if (name !== '__proto__') dictionary[name] = value
   else

@@ -1,6 +1,6 @@
 import type { KubeObject, OwnerReference } from './objects.ts'
 
-/** What made the object and looks after it, if anything does. */
+/** The owner reference with `controller: true`, if any. */
 export function controllerOf({ metadata }: Pick<KubeObject, 'metadata'>): OwnerReference | undefined {
   return metadata.ownerReferences?.find(({ controller }) => controller === true)
 }

@@ -1,9 +1,9 @@
-/** What admission adds to pods. */
+/** Defaults that admission sets on pods. */
 import type { Container, LimitRangeItem, PodSpec, ResourceList, Toleration } from './objects.ts'
 
 const evictionTolerationSeconds = 300
 
-/** A template's spec as admission would complete it for a pod. */
+/** Completes the spec of a pod template as admission would for its pods. */
 export function withAdmission(spec: PodSpec): PodSpec {
   return {
     ...withRequestsFromLimits(spec),
@@ -11,7 +11,7 @@ export function withAdmission(spec: PodSpec): PodSpec {
   }
 }
 
-/** With those of nodes that are not ready, or not heard of, for five minutes, unless something is said of them. */
+/** Adds the five-minute tolerations of nodes that are not ready or unreachable, unless the pod has its own. */
 export function withDefaultTolerations(tolerations: readonly Toleration[]): readonly Toleration[] {
   const covers = (key: string) =>
     tolerations.some(
@@ -39,16 +39,16 @@ interface ContainerDefaults {
   readonly limits: ResourceList
 }
 
-/** What LimitRanges of a namespace give containers that do not state it; of several the first that says it. */
+/** Defaults of a namespace's LimitRanges; if several set a value, the first wins. */
 export function containerDefaults(items: readonly LimitRangeItem[]): ContainerDefaults {
-  // The first is last, so that what it says stays.
+  // The first is applied last, so that it wins.
   const given = items.filter(({ type }) => type === 'Container').toReversed()
   const all = (field: 'default' | 'defaultRequest'): ResourceList =>
     Object.fromEntries(given.flatMap((item) => Object.entries(item[field] ?? {})))
   return { requests: all('defaultRequest'), limits: all('default') }
 }
 
-/** The spec with what its containers do not state. */
+/** Sets the defaults on containers that lack them. */
 export function withContainerDefaults(spec: PodSpec, { requests, limits }: ContainerDefaults): PodSpec {
   const complete = (container: Container): Container => ({
     ...container,
@@ -69,7 +69,7 @@ function merged(
   return Object.keys(given).length === 0 ? {} : { [field]: { ...given, ...stated } }
 }
 
-/** A template's spec as admission would complete it: limits stand in for missing requests. */
+/** Sets missing requests to the limits, as admission does. */
 export function withRequestsFromLimits(spec: PodSpec): PodSpec {
   const complete = (container: Container): Container => ({
     ...container,

@@ -1,8 +1,11 @@
-/** The kinds that tell which pods run together or not at all (gangs.md 5, 6). Three kinds are called PodGroup. */
+/**
+ * The kinds that define groups of pods that run together or not at all (gangs.md 5, 6). Three of them are
+ * called PodGroup.
+ */
 import type { Condition, KubeObject } from './objects.ts'
 import type { ResourceType } from './resources.ts'
 
-/** Of Kubernetes; the fields of all versions that are read. */
+/** The PodGroup of Kubernetes, with the fields of all served versions. */
 export interface PodGroup extends KubeObject {
   readonly spec?: {
     readonly schedulingPolicy?: {
@@ -10,10 +13,10 @@ export interface PodGroup extends KubeObject {
       readonly gang?: { readonly minCount?: number } | null
     }
     readonly schedulingConstraints?: { readonly topology?: readonly { readonly key?: string }[] } | null
-    /** `Pod` and `PodGroup` in v1alpha2, an object since. */
+    /** An object in newer versions; in v1alpha2 `Pod` or `PodGroup`. */
     readonly disruptionMode?: string | { readonly single?: object; readonly all?: object } | null
     readonly priority?: number
-    /** Claims that all pods share which have one of the same name and reference. */
+    /** ResourceClaims that all pods of the group share if they have a claim of the same name and reference. */
     readonly resourceClaims?: readonly {
       readonly name: string
       readonly resourceClaimName?: string
@@ -26,7 +29,7 @@ export interface PodGroup extends KubeObject {
   }
 }
 
-/** Of the scheduler plugin coscheduling, and of Volcano. */
+/** The PodGroup of the coscheduling plugin and of Volcano. */
 export interface MemberGroup extends KubeObject {
   readonly spec?: { readonly minMember?: number }
 }
@@ -43,7 +46,7 @@ const podGroup = (version: string) =>
 const memberGroup = (group: string, version: string) =>
   ({ group, version, kind: 'PodGroup', plural, namespaced: true }) as ResourceType<MemberGroup>
 
-/** The kinds of groups. Of Kubernetes' own, servers have one of these versions; the newest comes first. */
+/** Of Kubernetes' own kind, a cluster serves one of these versions; the newest comes first. */
 export const podGroupKinds = {
   kubernetes: ['v1beta1', 'v1alpha3', 'v1alpha2'].map(podGroup),
   coscheduling: memberGroup('scheduling.x-k8s.io', 'v1alpha1'),

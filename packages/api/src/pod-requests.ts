@@ -7,13 +7,14 @@ import { parseResources } from './quantity.ts'
 const isRestartable = (container: Container) => container.restartPolicy === 'Always'
 
 /**
- * What one pod takes from a node (scheduling.md 7.2), with `pods: 1`: containers, init containers, sidecars, pod level, overhead.
- * With its status, a container that is being resized in place counts with the most it may hold.
+ * What one pod takes from a node (scheduling.md 7.2), with `pods: 1`: containers, init containers, sidecars,
+ * pod level, overhead. If the status is given, a container that is being resized in place counts with the
+ * largest amount that it may have.
  *
- * Fractions of a unit (of a thousandth of a core for `cpu`) round up per container, so a sum is never
- * too low and at most one unit per container too high.
- * @param assumed what a container counts for that asks for nothing of a resource.
- * @throws RangeError when a quantity is malformed; callers validate pods first.
+ * Fractions of a unit (of a millicore for `cpu`) round up per container, so a sum is never too low and at most
+ * one unit per container too high.
+ * @param assumed what a container counts for that does not request a resource.
+ * @throws RangeError if a quantity is malformed; callers validate pods first.
  */
 export function podRequests(spec: PodSpec, status?: Pod['status'], assumed?: Resources): Resources {
   const infeasible = isResizeInfeasible(status)
@@ -37,7 +38,7 @@ export function podRequests(spec: PodSpec, status?: Pod['status'], assumed?: Res
   return { ...sum(whole, parseResources(spec.overhead)), pods: 1 }
 }
 
-/** What a container holds: during a resize the most of what it asks for, has, and was promised. */
+/** During a resize: the maximum of requested, actual and allocated resources. */
 function heldBy(
   { resources }: Container,
   status: ContainerStatus | undefined,
@@ -49,17 +50,20 @@ function heldBy(
   return resizeInfeasible ? granted : larger(asked, granted)
 }
 
-/** Pod-level requests replace the containers' for cpu, memory and huge pages. */
+/** Pod-level requests replace those of the containers for cpu, memory and huge pages. */
 function podLevel(requests: ResourceList | undefined): Resources {
   return Object.fromEntries(
     Object.entries(parseResources(requests)).filter(([name]) => /^(cpu|memory|hugepages-.*)$/.test(name)),
   )
 }
 
-/** All that the requests of a pod follow from, beside its containers and what kubelets say. */
+/** Everything besides the containers that requests depend on. */
 type Rest = Pick<PodSpec, 'initContainers' | 'overhead' | 'resources'>
 
-/** Works out something about the requests of pods, once for pods that share their containers, as cached ones of a workload do. */
+/**
+ * Memoizes a function of pod requests, for pods that share one list of containers, as cached pods of a workload
+ * do.
+ */
 export function perRequests<T>(of: (pod: Pick<Pod, 'spec' | 'status'>) => T): typeof of {
   const results = new WeakMap<readonly Container[], { readonly rest: Rest; readonly result: T }>()
   return (pod) => {
@@ -83,16 +87,16 @@ export function perRequests<T>(of: (pod: Pick<Pod, 'spec' | 'status'>) => T): ty
   }
 }
 
-/** What a well-formed pod takes from a node, worked out once for pods that share their containers. */
+/** The requests of a valid pod, memoized for pods that share their containers. */
 export const requestsOf: (pod: Pick<Pod, 'spec' | 'status'>) => Resources = perRequests(({ spec, status }) =>
   podRequests(spec, status),
 )
 
-/** Whether kubelets say what containers have, which may be something else than they ask for. */
+/** Whether the kubelet reports resources of containers, which may differ from the spec. */
 function isResized(status: Pod['status']): boolean {
-  const isTold = (statuses: unknown): boolean =>
+  const isReported = (statuses: unknown): boolean =>
     statuses !== undefined &&
     (!Array.isArray(statuses) ||
       statuses.some((each: ContainerStatus | null) => each?.resources !== undefined))
-  return isTold(status?.containerStatuses) || isTold(status?.initContainerStatuses)
+  return isReported(status?.containerStatuses) || isReported(status?.initContainerStatuses)
 }

@@ -1,6 +1,6 @@
 import type { PodStatus } from './objects.ts'
 
-/** Whether a kubelet has refused a resize in place for good: what the spec asks for will not come. */
+/** Whether the kubelet has rejected an in-place resize as infeasible: the pod will not get what its spec requests. */
 export function isResizeInfeasible(status: PodStatus | undefined): boolean {
   return (status?.conditions ?? []).some(
     ({ type, reason }) => type === 'PodResizePending' && reason === 'Infeasible',

@@ -1,12 +1,12 @@
 /**
- * Kubernetes quantities (`500m`, `4Gi`, `1e3`) and their canonical integer form: thousandths of a
- * core for `cpu`, whole units for every other resource. Fractions round up, as the scheduler does.
+ * Kubernetes quantities (`500m`, `4Gi`, `1e3`) and their canonical integers: millicores for `cpu`, whole units
+ * for everything else. Fractions round up, as in kube-scheduler.
  */
 import { setOwn, ownValue } from './own.ts'
 import type { ResourceList } from './objects.ts'
 import type { Resources } from './instance-types.ts'
 
-// Three digits of exponent are more than any instance has, and keep the arithmetic small.
+// Three digits of exponent exceed any real amount and bound the cost of the arithmetic.
 const pattern = /^([+-]?)(\d+\.?\d*|\.\d+)([EPTGMK]i|[numkMGTPE]|[eE][+-]?0*\d{1,3})?$/
 
 const decimalExponent: Readonly<Record<string, number>> = {
@@ -30,20 +30,19 @@ const binaryExponent: Readonly<Record<string, bigint>> = {
   Ei: 60n,
 }
 
-/** An exact value: `units` × 10^`exponent`. */
+/** The exact value `units` × 10^`exponent`. */
 interface Exact {
   readonly units: bigint
   readonly exponent: number
 }
 
-/** True when `text` is a quantity that Kubernetes accepts. */
 export function isQuantity(text: string): boolean {
   return pattern.test(text)
 }
 
 /**
- * A quantity scaled by 10^`scale` and rounded away from zero to an integer.
- * @throws RangeError when `text` is not a quantity.
+ * A quantity times 10^`scale`, rounded away from zero.
+ * @throws RangeError if `text` is not a quantity.
  */
 export function scaledQuantity(text: string, scale: number): bigint {
   const { units, exponent } = exactQuantity(text)
@@ -75,10 +74,10 @@ const cache = new Map<string, number>()
 const cacheLimit = 4096
 
 /**
- * The amount of a resource in its canonical unit, rounded away from zero: `100u` of cpu counts as a
- * whole thousandth of a core, `0.5m` of memory as a whole byte. Sums of requests are therefore never
- * too low, and at most one unit per addend too high. Exact up to 2^53 units, the nearest double above.
- * @throws RangeError when `quantity` is not a quantity.
+ * The amount of a resource in its canonical unit, rounded away from zero: `100u` of cpu is a whole millicore,
+ * `0.5m` of memory a whole byte. So sums of requests are never too low, and at most one unit per addend too
+ * high. Exact up to 2^53 units, beyond that the nearest double.
+ * @throws RangeError if `quantity` is not a quantity.
  */
 export function parseResource(name: string, quantity: string | number): number {
   const text = typeof quantity === 'number' ? String(quantity) : quantity
@@ -92,7 +91,6 @@ export function parseResource(name: string, quantity: string | number): number {
   return amount
 }
 
-/** Every entry of a resource list in canonical units. */
 export function parseResources(list: ResourceList | undefined): Resources {
   const amounts: Record<string, number> = {}
   for (const [name, quantity] of Object.entries(list ?? {}))
@@ -103,7 +101,7 @@ export function parseResources(list: ResourceList | undefined): Resources {
 const byteResources = /^(memory|ephemeral-storage|storage|hugepages-.*|.*\/.*memory)$/
 const binarySuffixes = ['Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'] as const
 
-/** The shortest exact quantity for a canonical amount: `1500m`, `2`, `4Gi`. */
+/** The shortest exact quantity: `1500m`, `2`, `4Gi`. */
 export function formatResource(name: string, amount: number): string {
   if (name === 'cpu') return amount % 1000 === 0 ? String(amount / 1000) : `${amount}m`
   if (!byteResources.test(name)) return String(amount)
@@ -117,7 +115,6 @@ export function formatResource(name: string, amount: number): string {
   return `${value}${suffix}`
 }
 
-/** Canonical amounts as a resource list. */
 export function formatResources(amounts: Resources): ResourceList {
   return Object.fromEntries(
     Object.entries(amounts).map(([name, amount]) => [name, formatResource(name, amount)]),
@@ -127,14 +124,17 @@ export function formatResources(amounts: Resources): ResourceList {
 const nano = 1_000_000_000n
 const decimalSuffixes = ['E', 'P', 'T', 'G', 'M', 'k', '', 'm', 'u', 'n'] as const
 
-/** The quantity in billionths, rounded away from zero; undefined when the text is none. */
+/** The quantity in billionths, rounded away from zero; undefined if the text is not a quantity. */
 export function quantityNanos(text: string): bigint | undefined {
   return isQuantity(text) ? scaledQuantity(text, 9) : undefined
 }
 
 const canonical = new Map<string, string>()
 
-/** The form in which the API server stores a quantity (`0.5` → `500m`); unchanged when it is none. */
+/**
+ * The form in which the API server stores a quantity (`0.5` → `500m`); text that is not a quantity is returned
+ * as it is.
+ */
 export function canonicalQuantity(text: string): string {
   const known = canonical.get(text)
   if (known !== undefined) return known
@@ -146,12 +146,12 @@ export function canonicalQuantity(text: string): string {
   return found
 }
 
-/** Billionths as a quantity: in units of 1024 (`512Mi`) or of 1000 (`1500m`, `2`). */
+/** Formats billionths with binary (`512Mi`) or decimal (`1500m`, `2`) suffixes. */
 export function quantityText(nanos: bigint, units: 'binary' | 'decimal'): string {
   return canonicalText(nanos, units === 'binary' ? 'Ki' : '')
 }
 
-/** In the largest unit of the kind that `suffix` is of which leaves no fraction. */
+/** Uses the largest unit of the suffix's kind that leaves no fraction. */
 function canonicalText(nanos: bigint, suffix: string): string {
   if (nanos === 0n) return '0'
   if (suffix.endsWith('i')) {

@@ -1,6 +1,6 @@
 import type { Requirement } from './instance-types.ts'
 
-/** Whether one requirement allows a label to have `value`; bounds compare integers. */
+/** Whether a requirement allows a value of its label. `Gt` and `Lt` compare integers. */
 export function admitsValue({ operator, values = [] }: Requirement, value: string): boolean {
   const bound = Number(values[0])
   switch (operator) {

@@ -1,14 +1,17 @@
-/** What a simulated driver publishes for a node (devices.md 3.2, 3.20). */
+/** The ResourceSlices that a simulated driver publishes for a node (devices.md 3.2, 3.20). */
 import type { KubeObject } from './objects.ts'
 import type { Device, ResourceSlice, ResourceSliceTemplate } from './devices.ts'
 
-/** The API server takes no slice with more. */
+/** Limit of the API server. */
 const devicesPerSlice = 128
-/** The same for devices with taints, counters or lists. */
+/** Limit of the API server for devices with taints, counters or lists. */
 const advancedDevicesPerSlice = 64
 const countersPerSlice = 8
 
-/** Slices with the devices of the templates, of generation 1: one pool for each driver and pool name, which the Node owns. */
+/**
+ * Builds the slices of a node from templates, at generation 1. Each driver and pool name has one pool, owned by
+ * the Node.
+ */
 export function slicesOf(
   templates: readonly ResourceSliceTemplate[],
   { metadata: { name: nodeName, uid = '' } }: KubeObject,

@@ -1,6 +1,6 @@
 /**
- * Order of two resource versions, as Kubernetes guarantees it since 1.35: decimal numbers of any
- * length. Answers `undefined` when one of them is not such a number and only equality can be told.
+ * Compares two resource versions as decimal numbers, which Kubernetes guarantees since 1.35. Returns undefined
+ * if one of them is not a number: such versions are only equal or different.
  */
 export function compareResourceVersions(a: string, b: string): number | undefined {
   if (a === b) return 0

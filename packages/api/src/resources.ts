@@ -27,25 +27,24 @@ import type {
   VolumeAttachment,
 } from './objects.ts'
 
-/** Where a kind is served: enough to form its URLs. */
+/** Where the API server serves a kind. */
 export interface ResourceType<T extends KubeObject = KubeObject> {
-  /** API group; empty for the core group. */
+  /** Empty for the core group. */
   readonly group: string
   readonly version: string
   readonly kind: string
-  /** Lower-case plural as in URLs. */
+  /** Lower-case plural, as in URLs. */
   readonly plural: string
   readonly namespaced: boolean
-  /** Carries the object type; never set. */
+  /** Only for the type checker; never set. */
   readonly objectType?: T
 }
 
-/** `v1` or `apps/v1`. */
 export function apiVersionOf(type: Pick<ResourceType, 'group' | 'version'>): string {
   return type.group === '' ? type.version : `${type.group}/${type.version}`
 }
 
-/** Path of the collection, or of one object when `name` is given. */
+/** Path of a collection, or of one object if `name` is given. */
 export function pathOf(type: ResourceType, namespace?: string, name?: string, subresource?: string): string {
   const root = type.group === '' ? `/api/${type.version}` : `/apis/${type.group}/${type.version}`
   const scope = type.namespaced && namespace !== undefined ? `/namespaces/${namespace}` : ''
@@ -67,7 +66,7 @@ function grouped<T extends KubeObject>(
   return { group, version, kind, plural, namespaced }
 }
 
-/** The built-in kinds Tenon itself reads or writes. */
+/** Built-in kinds that Tenon uses. */
 export const kinds = {
   pod: core<Pod>('Pod', 'pods', true),
   node: core<Node>('Node', 'nodes', false),
@@ -113,7 +112,7 @@ export const kinds = {
   deviceClass: grouped<DeviceClass>('resource.k8s.io', 'v1', 'DeviceClass', 'deviceclasses', false),
 } as const
 
-/** Rules that taint devices: of Kubernetes 1.37 and 1.36. Servers have neither, one or both of these versions. */
+/** DeviceTaintRule has one version in Kubernetes 1.37 and another in 1.36. A cluster serves none, one or both. */
 export const deviceTaintRuleKinds = {
   v1: deviceTaintRule('v1'),
   v1beta2: deviceTaintRule('v1beta2'),

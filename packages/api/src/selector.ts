@@ -4,7 +4,7 @@ import { ownValue } from './own.ts'
 
 type Labels = Readonly<Record<string, string>> | undefined
 
-/** Whether `labels` satisfy `selector`. An absent selector, or null, matches nothing, an empty one everything. */
+/** Whether a selector matches labels. A missing selector or null matches nothing, an empty one everything. */
 export function matchesSelector(selector: LabelSelector | null | undefined, labels: Labels): boolean {
   if (selector === undefined || selector === null) return false
   for (const [key, value] of Object.entries(selector.matchLabels ?? {}))
@@ -25,7 +25,7 @@ const operators = {
   '>': 'Gt',
 } as const
 
-/** The text form of a selector, read: `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1`; or the first part that is not one. */
+/** Parses `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1`. Returns the first invalid part on failure. */
 export function parseSelector(
   text: string,
 ): { readonly requirements: readonly NodeSelectorRequirement[] } | { readonly unread: string } {
@@ -49,7 +49,7 @@ function requirementOf(part: string): NodeSelectorRequirement | undefined {
   return name === undefined ? undefined : { key: name, operator: not === '!' ? 'DoesNotExist' : 'Exists' }
 }
 
-/** The text form of a label selector, ordered by label as Kubernetes prints it. */
+/** Prints a selector, sorted by label as Kubernetes does. */
 export function selectorText({ matchLabels = {}, matchExpressions = [] }: LabelSelector): string {
   const parts = Object.entries(matchLabels).map(([key, value]) => [key, `${key}=${value}`] as const)
   const expressions = matchExpressions.map((one) => [one.key, expressionText(one)] as const)

@@ -1,12 +1,12 @@
 import { ownValue } from './own.ts'
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts'
 
-/** Where claims and volumes named their class before they had a field for it. */
+/** Named the class before there was a field for it. */
 const betaAnnotation = 'volume.beta.kubernetes.io/storage-class'
 
 /**
- * The StorageClass of a claim or a volume; the beta annotation wins over the field, as in Kubernetes.
- * `undefined`: none is named, and a claim may be given the default class. Empty: it wants none.
+ * The StorageClass of a claim or a volume; the beta annotation takes precedence over the field, as in
+ * Kubernetes. Undefined: none is named, so a claim may get the default class. Empty: explicitly none.
  */
 export function storageClassNameOf(object: PersistentVolumeClaim | PersistentVolume): string | undefined {
   const annotations = object.metadata.annotations
@@ -20,7 +20,7 @@ const defaultAnnotations = [
   'storageclass.beta.kubernetes.io/is-default-class',
 ]
 
-/** The class that claims without one get: of those marked as default the newest, then the first by name. */
+/** The default class: the newest of those marked as default, then the first by name. */
 export function defaultStorageClass(classes: Iterable<StorageClass>): StorageClass | undefined {
   let best: StorageClass | undefined
   for (const candidate of classes) {

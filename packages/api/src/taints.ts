@@ -1,12 +1,12 @@
 import type { Taint, Toleration } from './objects.ts'
 
 /**
- * Whether one toleration covers one taint (scheduling.md 7.1). An empty key covers every key. `Gt` and
- * `Lt` want both values as 64-bit integers in their shortest decimal form, the
- * taint's above (below) the toleration's.
+ * Whether a toleration covers a taint (scheduling.md 7.1). An empty key covers every key. `Gt` and `Lt` require
+ * both values to be 64-bit integers in canonical decimal form, with the taint's greater (less) than the
+ * toleration's.
  */
 export function tolerates(toleration: Toleration, taint: Taint): boolean {
-  // Clients send an empty effect for none; the type does not know it.
+  // Clients may send an empty effect instead of none; the type does not allow it.
   if ((toleration.effect ?? '') !== '' && toleration.effect !== taint.effect) return false
   if ((toleration.key ?? '') !== '' && toleration.key !== taint.key) return false
   const wanted = toleration.value ?? ''
@@ -14,7 +14,7 @@ export function tolerates(toleration: Toleration, taint: Taint): boolean {
   const { operator } = toleration
   if (operator === 'Exists') return true
   if (operator === 'Gt' || operator === 'Lt') return isPast(value, wanted, operator)
-  // An empty operator is none as well; one that is not known covers nothing.
+  // An empty operator means `Equal` as well; an unknown one covers nothing.
   return ((operator ?? '') === '' || operator === 'Equal') && value === wanted
 }
 
@@ -32,7 +32,7 @@ function canonicalInteger(text: string): bigint | undefined {
   return number > int64Max || number < -int64Max - 1n ? undefined : number
 }
 
-/** The first taint that keeps a pod with these tolerations away for good; PreferNoSchedule never does. */
+/** The first taint that these tolerations do not cover; PreferNoSchedule taints are ignored. */
 export function untoleratedTaint(
   taints: readonly Taint[],
   tolerations: readonly Toleration[] | undefined,
@@ -44,12 +44,12 @@ export function untoleratedTaint(
   )
 }
 
-/** Same key and effect; values are not compared (lifecycle.md 1). */
+/** Compares key and effect, but not the value (lifecycle.md 1). */
 export function sameTaint(a: Pick<Taint, 'key' | 'effect'>, b: Pick<Taint, 'key' | 'effect'>): boolean {
   return a.key === b.key && a.effect === b.effect
 }
 
-/** `key[=value]:effect` as users write taints. */
+/** `key[=value]:effect`, as users write it. */
 export function taintText(taint: Taint): string {
   return `${taint.key}${taint.value === undefined || taint.value === '' ? '' : `=${taint.value}`}:${taint.effect}`
 }
@@ -62,7 +62,7 @@ const ephemeral: readonly Pick<Taint, 'key' | 'effect'>[] = [
   { key: 'karpenter.sh/unregistered', effect: 'NoExecute' },
 ]
 
-/** Taints a starting node carries for a while (lifecycle.md 3.4). */
+/** Taints that a starting node has temporarily (lifecycle.md 3.4). */
 export function isKnownEphemeralTaint(taint: Taint): boolean {
   return taint.key.startsWith('readiness.k8s.io/') || ephemeral.some((known) => sameTaint(known, taint))
 }

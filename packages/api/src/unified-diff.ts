@@ -1,11 +1,11 @@
 import { structuredPatch } from 'diff'
 
-/** Lines shown before and after a change. */
+/** Lines of context around a change. */
 const context = 3
 
-/** The hunks of a unified diff, without the names of files; empty when the texts are equal. */
+/** The hunks of a unified diff without file names; empty if the texts are equal. */
 export function unifiedHunks(before: string, after: string): string {
-  // A last line without its end would be marked as such, which says nothing about an object.
+  // Ends both texts with a newline: the marker of a missing one means nothing for an object.
   const { hunks } = structuredPatch('', '', ended(before), ended(after), undefined, undefined, { context })
   return hunks
     .map(({ oldStart, oldLines, newStart, newLines, lines }) =>

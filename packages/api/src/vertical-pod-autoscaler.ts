@@ -1,19 +1,19 @@
-/** VerticalPodAutoscalers, as far as something reads them: what they will have pods ask for (buffers-and-dra.md 4). */
+/** The fields of VerticalPodAutoscalers that determine what they make pods request (buffers-and-dra.md 4). */
 import type { KubeObject, ResourceList } from './objects.ts'
 import type { ResourceType } from './resources.ts'
 
-/** More CPU while a container starts. */
+/** Additional CPU while a container starts. */
 interface StartupBoost {
   readonly cpu?: {
     readonly type?: string
-    /** Of what is recommended; with type `Factor`. */
+    /** For type `Factor`: multiplies the recommendation. */
     readonly factor?: number
-    /** On top of what is recommended; with type `Quantity`. */
+    /** For type `Quantity`: is added to the recommendation. */
     readonly quantity?: string | number
   }
 }
 
-/** What a user lets the recommender decide about a container; `*` is for those without a policy of their own. */
+/** Limits of the recommender for a container; `*` applies to containers without a policy of their own. */
 export interface ContainerResourcePolicy {
   readonly containerName?: string
   readonly mode?: string

@@ -1,6 +1,6 @@
 /** Shorthand for the OpenAPI schemas of CustomResourceDefinitions. */
 
-/** A structural schema, as `openAPIV3Schema` holds it. */
+/** A structural schema, as in `openAPIV3Schema`. */
 export interface CrdSchema {
   readonly type?: 'object' | 'array' | 'string' | 'integer' | 'boolean'
   readonly description?: string
@@ -29,7 +29,7 @@ export interface CrdSchema {
   readonly 'x-kubernetes-validations'?: readonly CelRule[]
 }
 
-/** A CEL rule with the sentence a user reads when it fails. */
+/** A CEL rule with the message that users read when it fails. */
 export interface CelRule {
   readonly rule: string
   readonly message: string
@@ -42,7 +42,6 @@ interface PrinterColumn {
   readonly priority?: number
 }
 
-/** What is particular to one CustomResourceDefinition. */
 export interface CrdOptions {
   readonly group: string
   readonly version: string
@@ -53,17 +52,17 @@ export interface CrdOptions {
   readonly columns: readonly PrinterColumn[]
   readonly description: string
   readonly spec: CrdSchema
-  /** Objects may do without a spec; by default it is required. */
+  /** Whether `spec` may be missing. Default: it is required. */
   readonly isSpecOptional?: boolean
   readonly status: CrdSchema
-  /** Objects live in namespaces; by default they belong to the cluster. */
+  /** Default: objects are cluster-scoped. */
   readonly isNamespaced?: boolean
-  /** Other versions with the same schema, served with a warning and never stored. */
+  /** Other versions with the same schema. They are served with a warning and never stored. */
   readonly deprecatedVersions?: readonly string[]
   readonly scale?: { readonly specReplicasPath: string; readonly statusReplicasPath: string }
 }
 
-/** The CustomResourceDefinition object of a kind with a status subresource. */
+/** Builds the CustomResourceDefinition of a kind that has a status subresource. */
 export function crd(options: CrdOptions): Readonly<Record<string, unknown>> {
   const { group, version, kind, plural } = options
   return {
@@ -89,7 +88,6 @@ export function crd(options: CrdOptions): Readonly<Record<string, unknown>> {
   }
 }
 
-/** One version; all of them have the same schema. */
 function versionOf(options: CrdOptions, name: string): object {
   return {
     name,
@@ -132,7 +130,7 @@ export function object(
   return { type: 'object', description, properties, ...rest }
 }
 
-/** A list that is replaced as a whole. */
+/** A list that server-side apply replaces as a whole. */
 export function list(
   description: string,
   items: CrdSchema,
@@ -157,7 +155,7 @@ export function quantities(description: string): CrdSchema {
   }
 }
 
-/** Status conditions; `relaxed` ones may lack reason and message, as older stored objects do. */
+/** Schema of status conditions. Relaxed ones may lack reason and message, as objects stored by older versions do. */
 export function conditions(isRelaxed = false): CrdSchema {
   const reason = '[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?'
   return {

@@ -7,7 +7,7 @@ export const labelValue = '^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$'
 const duration = '^([0-9]+(s|m|h))+$'
 export const nillableDuration = '^(([0-9]+(s|m|h))+|Never)$'
 
-/** Whether the expression `key` is outside the reserved domain, or one of the keys allowed in it. */
+/** CEL that is true if the expression `key` is outside the reserved domain, or one of the allowed keys in it. */
 function outsideReservedDomain(key: string): string {
   return `${key} in ["karpenter.sh/capacity-type", "karpenter.sh/nodepool"] || !${key}.split("/")[0].endsWith("karpenter.sh")`
 }
@@ -24,13 +24,12 @@ function keyRules(isPool: boolean): readonly CelRule[] {
 
 const simulatedKeys = ['kwoknodeclass', 'instance-cpu', 'instance-memory', 'instance-family', 'instance-size']
 
-/** Of the simulated provider, whose labels requirements name (operations.md 12.1). */
+/** Allows labels of the simulated provider, which requirements may name (operations.md 12.1). */
 const simulatedDomain: CelRule = {
   rule: `self in ${JSON.stringify(simulatedKeys.map((key) => `karpenter.kwok.sh/${key}`))} || !self.split("/")[0].endsWith("karpenter.kwok.sh")`,
   message: 'label domain "karpenter.kwok.sh" is restricted',
 }
 
-/** Rules on the labels of a pool's template. */
 export const templateLabelRules: readonly CelRule[] = [
   {
     rule: `self.all(x, ${outsideReservedDomain('x')})`,
@@ -54,7 +53,7 @@ function needsValues(operator: 'In' | 'NotIn'): CelRule {
 }
 
 const boundsNeedInteger: CelRule = {
-  // Text that is not an integer fails the conversion; the API server then names this rule as well.
+  // A value that is no integer fails the conversion; the API server then reports this rule too.
   rule: 'self.all(x, !(x.operator in ["Gt", "Lt", "Gte", "Lte"]) || (has(x.values) && x.values.size() == 1 && int(x.values[0]) >= 0))',
   message: 'operators "Gt", "Lt", "Gte" and "Lte" need a single non-negative integer',
 }
@@ -69,7 +68,10 @@ const minValues = integer('Fewest different values that must stay possible, so t
   maximum: 50,
 })
 
-/** Bounds on labels; `more` are fields that not every kind has. */
+/**
+ * Schema of a list of requirements.
+ * @param more fields that only some kinds have.
+ */
 function requirementList(
   description: string,
   ofKeys: readonly CelRule[],
@@ -89,7 +91,7 @@ function requirementList(
         operator: text('How the label relates to the values.', {
           enum: ['Gte', 'Lte', 'Gt', 'Lt', 'In', 'NotIn', 'Exists', 'DoesNotExist'],
         }),
-        // What a label value may be is left to the condition ValidationSucceeded (api.md trap 1).
+        // Label values are not checked here: the condition ValidationSucceeded reports them (api.md trap 1).
         values: list('Values for In and NotIn; one integer for Gt, Lt, Gte and Lte.', { type: 'string' }),
         ...more,
       },
@@ -99,7 +101,6 @@ function requirementList(
   )
 }
 
-/** `requirements` of a template or a claim. */
 function requirementsSchema(isPool: boolean): CrdSchema {
   return requirementList(
     'What the labels of the nodes must be; nodes are launched within these bounds.',
@@ -109,7 +110,6 @@ function requirementsSchema(isPool: boolean): CrdSchema {
   )
 }
 
-/** `requirements` of a NodeOverlay. */
 export function overlayRequirementsSchema(): CrdSchema {
   return requirementList(
     'Which NodePools, instance types and offerings the overlay is for, by their labels; all when empty.',
@@ -118,7 +118,6 @@ export function overlayRequirementsSchema(): CrdSchema {
   )
 }
 
-/** `taints` or `startupTaints`. */
 function taintsSchema(description: string): CrdSchema {
   return list(
     description,
@@ -141,7 +140,7 @@ function nonEmpty(field: string): readonly CelRule[] {
   return [{ rule: "self != ''", message: `${field} may not be empty` }]
 }
 
-/** `nodeClassRef`; a pool cannot change the kind it refers to. */
+/** Schema of `nodeClassRef`. A NodePool cannot change the kind it refers to. */
 function nodeClassRefSchema(isPool: boolean): CrdSchema {
   return object(
     'The node class that configures the instances.',
@@ -165,7 +164,7 @@ function nodeClassRefSchema(isPool: boolean): CrdSchema {
   )
 }
 
-/** Fields of a claim's spec that a pool's template has as well. */
+/** Fields that a NodeClaim's spec and a NodePool's template share. */
 export function templateSpecProperties(isPool: boolean): Readonly<Record<string, CrdSchema>> {
   return {
     nodeClassRef: nodeClassRefSchema(isPool),

@@ -3,7 +3,7 @@ import { parseDuration } from '../duration.ts'
 import type { Taint } from '../objects.ts'
 import type { NodePool } from './types.ts'
 
-/** The version of the hash, kept beside it: hashes of different versions are not compared. */
+/** Version of the hash, stored beside it: hashes of different versions are not compared. */
 export const nodePoolHashVersion = 'v3'
 
 const mask = 0xffff_ffff_ffff_ffffn
@@ -24,7 +24,7 @@ function littleEndian(...values: readonly bigint[]): Uint8Array {
 
 const encoder = new TextEncoder()
 
-/** Hash of a string; exported for the sheet's vectors. */
+/** Exported for the test vectors of api.md. */
 export function hashString(text: string): bigint {
   return fnv(encoder.encode(text))
 }
@@ -41,17 +41,17 @@ function finish(a: bigint): bigint {
   return fnv(littleEndian(a))
 }
 
-/** Hash of a map of texts, in whatever order. */
+/** Hash of a map; independent of its order. */
 export function hashStringMap(map: Readonly<Record<string, string>>): bigint {
   let hash = 0n
   for (const [key, value] of Object.entries(map)) hash ^= pair(hashString(key), hashString(value))
   return finish(hash)
 }
 
-/** A field's value, or undefined when the field is zero and omitted. */
+/** A field of a struct; undefined if it is zero and omitted. */
 type Field = readonly [name: string, value: bigint | undefined]
 
-/** Hash of a struct by the name of its type and its fields. */
+/** Hash of a struct with the type name `name`. */
 export function hashRecord(name: string, fields: readonly Field[]): bigint {
   let hash = hashString(name)
   for (const [field, value] of fields) {

@@ -1,9 +1,8 @@
-/** Names on the wire of the Karpenter API (api.md 7, lifecycle.md 1). */
+/** Labels, annotations, taints and finalizers of the Karpenter API (api.md 7, lifecycle.md 1). */
 
-/** API group of NodePools and NodeClaims. */
 export const karpenterGroup = 'karpenter.sh'
 
-/** Label keys the core reads or writes. */
+/** Label keys that the core reads or writes. */
 export const labels = {
   nodePool: 'karpenter.sh/nodepool',
   capacityType: 'karpenter.sh/capacity-type',
@@ -20,33 +19,32 @@ export const labels = {
   excludeFromLoadBalancers: 'node.kubernetes.io/exclude-from-external-load-balancers',
 } as const
 
-/** Annotation keys of the core. */
+/** Annotation keys that the core reads or writes. */
 export const annotations = {
   doNotDisrupt: 'karpenter.sh/do-not-disrupt',
   nodePoolHash: 'karpenter.sh/nodepool-hash',
   nodePoolHashVersion: 'karpenter.sh/nodepool-hash-version',
   terminationTimestamp: 'karpenter.sh/nodeclaim-termination-timestamp',
-  /** Comma-separated DRA drivers whose devices the claim's pods ask for. */
+  /** Comma-separated DRA drivers whose devices the claim's pods request. */
   requestedDraDrivers: 'karpenter.sh/requested-dra-drivers',
   minValuesRelaxed: 'karpenter.sh/nodeclaim-min-values-relaxed',
-  /** On pods that stand for the room of a CapacityBuffer and that no API server knows. */
+  /** Marks placeholder pods of CapacityBuffers, which exist only in memory. */
   bufferPod: 'karpenter.sh/capacity-buffer-fake-pod',
   bufferName: 'karpenter.sh/capacity-buffer-name',
   bufferNamespace: 'karpenter.sh/capacity-buffer-namespace',
 } as const
 
-/** On NodeClaims and Nodes; gates their deletion. */
+/** On NodeClaims and Nodes: blocks their deletion until the instance is gone. */
 export const terminationFinalizer = 'karpenter.sh/termination'
 
-/** Values of the capacity type label. */
 export const capacityTypes = { spot: 'spot', onDemand: 'on-demand', reserved: 'reserved' } as const
 
-/** On nodes that are going away. */
+/** On nodes that are being disrupted. */
 export const disruptedTaint = { key: 'karpenter.sh/disrupted', effect: 'NoSchedule' } as const
-/** On nodes until their claim has registered them. */
+/** On nodes that their claim has not registered yet. */
 export const unregisteredTaint = { key: 'karpenter.sh/unregistered', effect: 'NoExecute' } as const
 
-/** Labels every part of the core understands; providers add theirs at start-up (api.md 7.1). */
+/** Labels that the core knows; providers add theirs at start-up (api.md 7.1). */
 export const wellKnownLabels: readonly string[] = [
   labels.nodePool,
   labels.zone,
@@ -58,7 +56,7 @@ export const wellKnownLabels: readonly string[] = [
   labels.windowsBuild,
 ]
 
-// A map and no record: users choose the keys that are looked up, `constructor` among them.
+// A Map and not an object, as users choose the keys that are looked up: `constructor` is a valid one.
 const aliases: ReadonlyMap<string, string> = new Map([
   ['failure-domain.beta.kubernetes.io/zone', labels.zone],
   ['failure-domain.beta.kubernetes.io/region', labels.region],
@@ -67,12 +65,12 @@ const aliases: ReadonlyMap<string, string> = new Map([
   ['beta.kubernetes.io/instance-type', labels.instanceType],
 ])
 
-/** The present name of a label key that older manifests spell differently (api.md 7.4). */
+/** Maps deprecated label keys to their current names (api.md 7.4). */
 export function normalizedLabel(key: string): string {
   return aliases.get(key) ?? key
 }
 
-/** Label that ties claims and nodes to their node class (api.md 7.5). */
+/** The label of NodeClaims and Nodes that names their node class (api.md 7.5). */
 export function nodeClassLabel(ref: { readonly group: string; readonly kind: string }): string {
   return `${ref.group}/${ref.kind.toLowerCase()}`
 }

@@ -2,14 +2,13 @@ import type { Requirement } from '../instance-types.ts'
 import type { Condition, KubeObject, ResourceList, Taint } from '../objects.ts'
 import type { ResourceType } from '../resources.ts'
 
-/** Names a node class: which provider object configures the instances. */
 export interface NodeClassReference {
   readonly group: string
   readonly kind: string
   readonly name: string
 }
 
-/** What a NodePool and its claims say alike about a node. */
+/** What NodePool templates and NodeClaims share. */
 export interface NodeClaimTemplateSpec {
   readonly nodeClassRef: NodeClassReference
   readonly requirements: readonly Requirement[]
@@ -20,10 +19,9 @@ export interface NodeClaimTemplateSpec {
   readonly terminationGracePeriod?: string
 }
 
-/** Why a node may be disrupted. */
 export type DisruptionReason = 'Underutilized' | 'Empty' | 'Drifted'
 
-/** How many nodes of a pool may be disrupted at once, and when that holds. */
+/** How many nodes of a pool may be disrupted at once, and when the limit applies. */
 export interface Budget {
   readonly nodes: string
   readonly schedule?: string
@@ -31,7 +29,6 @@ export interface Budget {
   readonly reasons?: readonly DisruptionReason[]
 }
 
-/** A pool: what its nodes look like, how many there may be, how they are replaced. */
 export interface NodePool extends KubeObject {
   readonly spec: {
     readonly template: {
@@ -58,7 +55,7 @@ export interface NodePool extends KubeObject {
   }
 }
 
-/** The intent to have one node. */
+/** A request for one node. */
 export interface NodeClaim extends KubeObject {
   readonly spec: NodeClaimTemplateSpec & { readonly resources?: { readonly requests?: ResourceList } }
   readonly status?: {
@@ -72,36 +69,36 @@ export interface NodeClaim extends KubeObject {
   }
 }
 
-/** Prices and resources of instance types as the user knows them better than the provider. */
+/** Corrects prices and capacity of the provider's instance types. */
 export interface NodeOverlay extends KubeObject {
   readonly spec: {
-    /** Which offerings of which NodePools it is for; all when empty. */
+    /** Which offerings of which NodePools it applies to; empty: all. */
     readonly requirements: readonly Omit<Requirement, 'minValues'>[]
-    /** Price per hour in place of the provider's. */
+    /** Replaces the price per hour. */
     readonly price?: string
-    /** Signed difference from the provider's price, or a signed percentage of it. */
+    /** A signed difference or a signed percentage. */
     readonly priceAdjustment?: string
-    /** Resources that the instances have beside those the provider knows of. */
+    /** Additional resources of the instances. */
     readonly capacity?: ResourceList
-    /** Overlays of higher weight win; 0 when absent. */
+    /** The overlay with the highest weight wins; default 0. */
     readonly weight?: number
   }
   readonly status?: { readonly conditions?: readonly Condition[] }
 }
 
-/** A promise of room: the nodes for so many more pods of a kind are kept ready (buffers-and-dra.md 2). */
+/** Keeps spare nodes for a number of pods (buffers-and-dra.md 2). */
 export interface CapacityBuffer extends KubeObject {
   readonly spec: {
-    /** Stored and copied to the status; every strategy is served alike. */
+    /** Copied to the status only; every strategy is served in the same way. */
     readonly provisioningStrategy?: string
-    /** A PodTemplate of the same namespace. */
+    /** A PodTemplate in the same namespace. */
     readonly podTemplateRef?: { readonly name: string }
-    /** A workload of the same namespace whose pods the room is for; its group is `apps` when empty. */
+    /** A workload in the same namespace; the spare capacity is for its pods. An empty group means `apps`. */
     readonly scalableRef?: { readonly apiGroup?: string; readonly kind: string; readonly name: string }
     readonly replicas?: number
-    /** Of the replicas of the workload. */
+    /** Percentage of the workload's replicas. */
     readonly percentage?: number
-    /** What all replicas together may ask for. */
+    /** Limit on the total requests of all placeholder pods. */
     readonly limits?: ResourceList
   }
   readonly status?: {
@@ -113,31 +110,30 @@ export interface CapacityBuffer extends KubeObject {
   }
 }
 
-/** A request for room for all pods of some sets at once, before the pods are made (gangs.md 1). */
+/** Requests capacity for sets of pods before they are created (gangs.md 1). */
 export interface ProvisioningRequest extends KubeObject {
   readonly spec: {
     readonly podSets: readonly {
-      /** A PodTemplate of the same namespace. */
+      /** A PodTemplate in the same namespace. */
       readonly podTemplateRef: { readonly name: string }
       readonly count: number
     }[]
-    /** Which program serves it, and how; others leave it alone. */
+    /** Which controller serves it, and how; other controllers ignore it. */
     readonly provisioningClassName: string
     readonly parameters?: Readonly<Record<string, string>>
   }
   readonly status?: {
     readonly conditions?: readonly Condition[]
-    /** What pods may be told of the nodes, for instance as node selectors. */
+    /** Details about the nodes for the pods, such as node selectors. */
     readonly provisioningClassDetails?: Readonly<Record<string, string>>
   }
 }
 
-/** What the core needs of a provider's node class. */
+/** What the core needs from a provider's node class. */
 export interface NodeClass extends KubeObject {
   readonly status?: { readonly conditions?: readonly Condition[] }
 }
 
-/** The kinds of the Karpenter API. */
 export const karpenterKinds = {
   nodePool: {
     group: 'karpenter.sh',
@@ -162,7 +158,7 @@ export const karpenterKinds = {
   } as ResourceType<NodeOverlay>,
 } as const
 
-/** The kinds that Cluster Autoscaler and Karpenter have in common. */
+/** The kinds that Cluster Autoscaler and Karpenter share. */
 export const autoscalingKinds = {
   capacityBuffer: {
     group: 'autoscaling.x-k8s.io',

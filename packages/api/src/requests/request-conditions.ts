@@ -1,4 +1,7 @@
-/** Conditions of ProvisioningRequests that are written alike whoever serves them (gangs.md 2.1). */
+/**
+ * Conditions of ProvisioningRequests that the controller and the Cluster Autoscaler mode write alike (gangs.md
+ * 2.1).
+ */
 import type { NewCondition } from '../conditions.ts'
 
 export const acceptedCondition: NewCondition = {
@@ -18,8 +21,8 @@ export function foundCondition(
 }
 
 /**
- * @param why there is no room.
- * @param isLast whether it is not tried again.
+ * @param why no capacity was found.
+ * @param isLast whether there will be no retry.
  */
 export function notFoundCondition(why: string, isLast: boolean): NewCondition {
   const reason = 'CapacityIsNotFound'
@@ -33,17 +36,20 @@ export function notFoundCondition(why: string, isLast: boolean): NewCondition {
       }
 }
 
-/** Its time is over, and it never got room. */
+/** The request timed out before capacity was found. */
 export const expiredCondition = failedCondition('Expired', 'There was no room for all of its pods in time')
 
-/** It is never tried again. */
+/** There will be no retry. */
 export function failedCondition(reason: FailureReason, message: string): NewCondition {
   return { type: 'Failed', status: 'True', reason, message }
 }
 
 export type FailureReason = 'CapacityIsNotFound' | 'Expired' | 'FailedToBookCapacity' | 'FailedToCreatePods'
 
-/** Its room is kept no longer. @param isConsumed whether all of it was taken. */
+/**
+ * The capacity is no longer kept.
+ * @param isConsumed whether pods have consumed all of it.
+ */
 export function bookingEndedCondition(isConsumed: boolean): NewCondition {
   return {
     type: 'BookingExpired',

@@ -1,34 +1,37 @@
-/** Pods that stand for the room of a ProvisioningRequest, made from its PodTemplates (gangs.md 2.2). */
+/** Placeholder pods of a ProvisioningRequest, built from its PodTemplates (gangs.md 2.2). */
 import { hashString } from '../karpenter/hash.ts'
 import type { ProvisioningRequest } from '../karpenter/types.ts'
 import type { Pod, PodSpec, PodTemplateSpec } from '../objects.ts'
 import { withAdmission } from '../pod-defaults.ts'
 
-/** On pods that stand for the room of a ProvisioningRequest and that no API server knows. */
+/** Marks placeholder pods, which exist only in memory. */
 const requestPodAnnotation = 'tenon.sh/provisioning-request-pod'
-/** On pods that use the room: the name of the request; the second key is Cluster Autoscaler's former one. */
+/**
+ * On pods that consume the capacity: the name of the request. The second key is Cluster Autoscaler's deprecated
+ * one.
+ */
 export const consumeAnnotations = [
   'autoscaling.x-k8s.io/consume-provisioning-request',
   'cluster-autoscaler.kubernetes.io/consume-provisioning-request',
 ] as const
-/** On the same pods: the class of the request; both keys as before. */
+/** On pods that consume the capacity: the class of the request; the second key is deprecated. */
 export const classAnnotations = [
   'autoscaling.x-k8s.io/provisioning-class-name',
   'cluster-autoscaler.kubernetes.io/provisioning-class-name',
 ] as const
 
-/** Pods of one set that stand for room. */
+/** One pod set of a request. */
 export interface RequestSet {
   readonly template: PodTemplateSpec
   readonly count: number
 }
 
-/** More than any cluster runs: each is decided about in every pass. */
+/** A limit far above real requests: every pass decides about each of these pods. */
 export const mostRequestPods = 10_000
 
 /**
- * The pods of all sets, in order; always the same for a request with the same templates.
- * @param hasClaim whether a PersistentVolumeClaim is there; volumes of others are left out.
+ * The placeholder pods of all sets, in a deterministic order.
+ * @param hasClaim whether a PersistentVolumeClaim exists; volumes of missing ones are omitted.
  */
 export function requestPods(
   request: ProvisioningRequest,
@@ -53,7 +56,7 @@ export function requestPods(
         metadata: {
           name: `${name}-${set}-${at}`,
           namespace,
-          // The last of what is hashed hardly reaches the first digits, by which pods are told apart.
+          // What differs between pods comes first: the end of a text hardly affects the first digits of its hash.
           uid: hashString(`${set}/${at}/${uid}`).toString(16).padStart(16, '0'),
           ...(creationTimestamp !== undefined && { creationTimestamp }),
           ...(labels && { labels }),
@@ -75,12 +78,11 @@ export function requestPods(
   })
 }
 
-/** Whether the pod only stands for room, and no API server knows it. */
 export function isRequestPod({ metadata }: Pod): boolean {
   return metadata.annotations?.[requestPodAnnotation] === 'true'
 }
 
-/** A template's spec without what keeps pods of their own from being placed (gangs.md 8, trap 18). */
+/** The template's spec without fields that would keep a placeholder pod from being placed (gangs.md 8, trap 18). */
 function placeableSpec(given: PodSpec, hasClaim: (name: string) => boolean): PodSpec {
   const { nodeName: _, schedulingGates: __, schedulingGroup: ___, volumes = [], ...spec } = given
   const kept = volumes.filter(

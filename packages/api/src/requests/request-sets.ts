@@ -1,16 +1,16 @@
-/** What the pods of a ProvisioningRequest are made from (gangs.md 2.2). */
+/** The pod sets of a ProvisioningRequest (gangs.md 2.2). */
 import type { ProvisioningRequest } from '../karpenter/types.ts'
 import type { PodTemplate, PodTemplateSpec } from '../objects.ts'
 import { mostRequestPods, type RequestSet } from './request-pods.ts'
 
 export type RequestSets =
   | { readonly kind: 'resolved'; readonly sets: readonly RequestSet[] }
-  /** A template is not there, or cannot be read. */
+  /** A template is missing or invalid. */
   | { readonly kind: 'failed'; readonly message: string }
 
 /**
- * @param templateOf the PodTemplate of the request's namespace with this name.
- * @param problemOf why a template cannot be read; undefined when it can.
+ * @param templateOf finds a PodTemplate in the request's namespace.
+ * @param problemOf why a template is invalid, or undefined.
  */
 export function requestSets(
   request: ProvisioningRequest,
@@ -39,10 +39,10 @@ export function requestSets(
   return texts.length > 0 ? { kind: 'failed', message: texts.join('; ') } : { kind: 'resolved', sets }
 }
 
-/** So long after the creation of the request a PodTemplate is waited for: another watch tells of it. */
+/** How long after the creation of a request a missing PodTemplate is tolerated: another watch delivers it. */
 export const templateWaitMs = 30_000
 
-/** How many pods a request is for. */
+/** The total number of pods of all sets. */
 export function requestedPods({ spec }: ProvisioningRequest): number {
   return spec.podSets.reduce((sum, { count }) => sum + count, 0)
 }

@@ -1,19 +1,18 @@
-/** How far a ProvisioningRequest is, as its conditions tell (gangs.md 2). */
+/** The progress of a ProvisioningRequest, read from its conditions (gangs.md 2). */
 import { conditionOf, type NewCondition } from '../conditions.ts'
 import type { ProvisioningRequest } from '../karpenter/types.ts'
 import type { Condition } from '../objects.ts'
 import { ownValue } from '../own.ts'
 
-/** `check` looks for room on nodes that are there, `atomic` launches what is missing. */
+/** `check` only uses existing nodes, `atomic` launches missing ones. */
 export type RequestClass = 'check' | 'atomic'
 
-/** Names of the provisioning classes that are served. */
 export const provisioningClasses: Readonly<Record<RequestClass, string>> = {
   check: 'check-capacity.autoscaling.x-k8s.io',
   atomic: 'best-effort-atomic-scale-up.autoscaling.x-k8s.io',
 }
 
-/** @param name of a provisioning class. @returns undefined for one that somebody else serves. */
+/** @returns undefined for a class that another controller serves. */
 export function requestClassOf(name: string): RequestClass | undefined {
   return name === provisioningClasses.check
     ? 'check'
@@ -24,12 +23,12 @@ export function requestClassOf(name: string): RequestClass | undefined {
 
 /** Times are Unix milliseconds. */
 export type RequestStage =
-  /** Room is sought; `triedMs`: when it was not found last. */
+  /** No capacity was found yet. `triedMs`: the last failed attempt. */
   | { readonly kind: 'sought'; readonly triedMs: number | undefined }
-  /** There is room, and it is kept since then. */
+  /** Capacity was found and is kept since then. */
   | { readonly kind: 'booked'; readonly sinceMs: number }
   | { readonly kind: 'ended' }
-  /** Somebody has to say first whether there is room. */
+  /** `Provisioned` has the status Unknown. */
   | { readonly kind: 'unknown' }
 
 export function requestStageOf(request: ProvisioningRequest): RequestStage {
@@ -44,15 +43,15 @@ export function requestStageOf(request: ProvisioningRequest): RequestStage {
   return { kind: 'sought', triedMs: isTried ? atMs : undefined }
 }
 
-/** Reason of `Provisioned=False` while nodes are on their way; that is no attempt that has failed. */
+/** Reason of `Provisioned=False` while nodes are launching; not a failed attempt. */
 export const beingProvisioned = 'CapacityIsBeingProvisioned'
 
-/** A request that never got room ends after this. */
+/** A request without capacity expires after this time. */
 export const requestLifeMs = 7 * 24 * 60 * 60_000
 
 /**
- * Its conditions with this one in place of the one of its type. The time is that of the write, also when the status
- * stays: clocks count from it.
+ * Sets a condition. Its transition time changes even if its status does not, as deadlines count from the last
+ * write.
  * @param at RFC 3339.
  */
 export function withRequestCondition(
@@ -68,15 +67,15 @@ export function withRequestCondition(
     : [...stored, next]
 }
 
-/** Whether the request is not to be tried again; any other value of the parameter counts as false. */
+/** Whether the request must not be retried; only `true` sets it. */
 export function isTriedOnce({ spec }: ProvisioningRequest): boolean {
   return ownValue(spec.parameters, 'noRetry') === 'true'
 }
 
-/** How far a request is, in one word, as metrics tell it. */
+/** The state as metrics report it. */
 export type RequestState = 'sought' | 'waiting' | 'booked' | 'expired' | 'failed'
 
-/** @param isSought whether decisions are about it, where room is sought for it. */
+/** @param isSought whether a decision about it is pending. */
 export function requestStateOf(request: ProvisioningRequest, isSought: boolean): RequestState {
   const { kind } = requestStageOf(request)
   if (kind === 'booked') return 'booked'
@@ -84,7 +83,7 @@ export function requestStateOf(request: ProvisioningRequest, isSought: boolean):
   return isSought ? 'sought' : 'waiting'
 }
 
-/** Classes as metrics call them. */
+/** Names of the classes in metrics. */
 export const requestClassNames = {
   check: 'check-capacity',
   atomic: 'best-effort-atomic-scale-up',
