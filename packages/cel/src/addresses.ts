@@ -3,7 +3,6 @@ import ipaddr from 'ipaddr.js'
 
 type Parsed = ipaddr.IPv4 | ipaddr.IPv6
 
-/** An IP address as rules compute with it. */
 class CelIp {
   readonly address: Parsed
 
@@ -24,7 +23,7 @@ class CelIp {
   }
 }
 
-/** An IP network as rules compute with it: an address and how many of its bits count. */
+/** A CIDR: an address and the length of its prefix. */
 class CelCidr {
   readonly ip: CelIp
   readonly prefix: number
@@ -54,17 +53,17 @@ class CelCidr {
   }
 }
 
-/** Receiver of `ip.isCanonical`. */
+/** The receiver of `ip.isCanonical`. */
 class CelIpFunctions {
   readonly name = 'ip'
 }
 
-/** The one form that an address has: lower case, the longest run of zeros omitted. */
+/** The canonical form: lower case, with the longest run of zeros omitted. */
 function textOf(address: Parsed): string {
   return address.kind() === 'ipv4' ? address.toString() : (address as ipaddr.IPv6).toRFC5952String()
 }
 
-/** The library takes every IPv6 address that ends like an IPv4 one for a mapped one. */
+/** The library treats every IPv6 address with an IPv4 suffix as IPv4-mapped. */
 function withHexTail(text: string): string {
   if (!text.includes(':')) return text
   return text.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_tail, ...bytes: string[]) => {
@@ -73,7 +72,7 @@ function withHexTail(text: string): string {
   })
 }
 
-/** The address of a text, or why it is none. Zones and IPv4 in the form of IPv6 are not allowed. */
+/** Parses an address, or returns why it is invalid. Zones and IPv4-mapped IPv6 addresses are not allowed. */
 function parseIp(text: string): CelIp | string {
   if (!ipaddr.IPv4.isValidFourPartDecimal(text) && !ipaddr.IPv6.isValid(text)) {
     return `IP Address ${JSON.stringify(text)} parse error during conversion from string: ParseAddr(${JSON.stringify(text)}): unable to parse IP`
@@ -103,7 +102,7 @@ function orThrow<T extends object>(parsed: T | string): T {
   return parsed
 }
 
-/** kube-apiserver does not say why a text is not an address when the text is an argument of a network's function. */
+/** kube-apiserver gives no reason if the invalid address is an argument of a CIDR function. */
 function argument<T extends object>(parsed: T | string): T {
   if (typeof parsed === 'string') throw new Error('no such overload')
   return parsed
@@ -134,7 +133,6 @@ function containsCidr(cidr: CelCidr, other: CelCidr): boolean {
   return cidr.prefix <= other.prefix && cidr.contains(other.ip)
 }
 
-/** IP addresses and networks. */
 export function registerAddresses(environment: Environment): void {
   const ip = 'net.IP'
   const cidr = 'net.CIDR'

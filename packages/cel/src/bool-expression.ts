@@ -3,10 +3,13 @@ import { compileCel, failureOf } from './environment.ts'
 import { costProblem } from './iterations.ts'
 import type { CelExtensions } from './literals.ts'
 
-/** Asks the expression of a value: what it says, or why that cannot be told. */
+/** Evaluates an expression on a value: its result, or why the evaluation failed. */
 export type CelExpression = (value: unknown) => boolean | { readonly problem: string }
 
-/** Compiles an expression over one variable that has to come to a bool. @returns the expression, or why it does not compile. */
+/**
+ * Compiles an expression over one variable that must return a bool.
+ * @returns the expression, or why it does not compile.
+ */
 export function compileCelBool(
   environment: Environment,
   variable: string,

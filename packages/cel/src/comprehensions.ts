@@ -11,7 +11,7 @@ import {
   type Scope,
 } from './macros.ts'
 
-/** What a macro keeps of one call. */
+/** What a macro call is compiled to. */
 interface Call {
   readonly range: ASTNode
   readonly names: readonly string[]
@@ -20,9 +20,8 @@ interface Call {
   scopes: readonly LocalScope[]
 }
 
-/** How the bodies of a comprehension come to its value. */
+/** How a macro combines the results of its bodies. */
 interface Comprehension {
-  /** Whether the body is a condition. */
   readonly isPredicate: boolean
   readonly typeOf: (checker: Checker, body: CelType, key: CelType, value: CelType) => CelType
   readonly run: (bodies: Iterable<Body>) => unknown
@@ -37,7 +36,7 @@ interface Body {
 
 const toBool = (checker: Checker): CelType => checker.getType('bool')
 
-/** The first body that answers `decisive` decides; failures count only if none does. */
+/** As in CEL, an error is ignored if another element decides the result. */
 function decides(bodies: Iterable<Body>, decisive: boolean): boolean {
   let failure: { readonly error: unknown } | undefined
   for (const body of bodies) {
@@ -105,7 +104,7 @@ const sortBy: Comprehension = {
   },
 }
 
-/** One name is a list's item or a map's key; of two, the first is an index or a key, the second its value. */
+/** With one name, it is a list item or a map key; with two, index or key and value. */
 function macro(comprehension: Comprehension, names: number, hasFilter = false) {
   return ({ args, receiver }: MacroCall) => {
     const call: Call = {
@@ -146,7 +145,7 @@ function mustBeBool(checker: Checker, type: CelType, node: ASTNode): void {
   throw checker.createError('predicate_type_mismatch', message, node)
 }
 
-/** The types of index or key, and of the value; with one name, of what it stands for. */
+/** The types of index or key, and of the value; with one name, of that variable. */
 function rangeTypes(checker: Checker, range: CelType, call: Call): readonly CelType[] {
   const dyn = checker.getType('dyn')
   if (range.kind === 'dyn') return [dyn, dyn]
@@ -180,7 +179,7 @@ function rangeEntries(range: unknown): Iterable<readonly [unknown, unknown]> {
   throw new Error('no such overload')
 }
 
-/** The comprehensions of two variables, and those of one that the library lacks. */
+/** Registers comprehensions with two variables, and those with one that the library lacks. */
 export function registerComprehensions(environment: Environment): void {
   const define = (name: string, args: number, handler: ReturnType<typeof macro>): void => {
     const types = Array.from({ length: args }, () => 'ast').join(', ')

@@ -1,4 +1,4 @@
-/** Selectors of devices: CEL over one device (devices.md 3.10). */
+/** Device selectors: CEL over one device (devices.md 3.10). */
 import type { Device, DeviceAttribute } from '@tenon/api'
 import type { Environment } from '@marcbachmann/cel-js'
 import { type CelExpression, compileCelBool } from './bool-expression.ts'
@@ -7,19 +7,19 @@ import { celEquals } from './equality.ts'
 import { celQuantity, quantityType } from './quantities.ts'
 import { celVersion } from './versions.ts'
 
-/** The longest expression that the API allows, in characters. */
+/** Limit of the API, in characters. */
 const longestExpression = 10 * 1024
 
-/** A selector that can be asked, or why it cannot. */
+/** A selector, or why it does not compile. */
 export type CompiledDeviceSelector =
   | { readonly expression: CelExpression; readonly text: string; readonly problem?: undefined }
   | { readonly problem: string; readonly text: string; readonly expression?: undefined }
 
 const variable = 'device'
-/** More values than an attribute can have. */
+/** Exceeds the number of values that an attribute can have. */
 const mostIncluded = 48
 
-/** The variable as the API server declares it: it refuses expressions that read it otherwise. */
+/** Declared as in the API server, which rejects expressions that use the variable in other ways. */
 const declaration = {
   driver: 'string',
   allowMultipleAllocations: 'bool',
@@ -31,7 +31,7 @@ function createDeviceEnvironment(variables: Readonly<Record<string, 'dyn'>>): En
   return createEnvironment(variables).registerFunction('dyn.includes(dyn): bool', includes)
 }
 
-/** Whether an attribute has a value, be it a list or not. */
+/** Whether an attribute has a value, as a single value or in a list. */
 function includes(attribute: unknown, value: unknown): boolean {
   if (!Array.isArray(attribute)) return celEquals(attribute, value)
   if (attribute.length > mostIncluded)
@@ -42,7 +42,7 @@ function includes(attribute: unknown, value: unknown): boolean {
 let evaluating: Environment | undefined
 let checking: Environment | undefined
 
-/** Why the API server refuses a selector; undefined when it does not. It checks the types of the variable, too. */
+/** Why the API server rejects a selector, or undefined. It checks types too. */
 export function deviceSelectorProblem(text: string): string | undefined {
   checking ??= createDeviceEnvironment({}).registerVariable({ name: variable, schema: declaration })
   const expression = compileCelBool(checking, variable, text, { hasBindings: true })
@@ -52,7 +52,7 @@ export function deviceSelectorProblem(text: string): string | undefined {
 const compiled = new Map<string, CompiledDeviceSelector>()
 const mostCompiled = 1000
 
-/** Compiles an expression once; it is pure, so that all decisions share it. */
+/** Memoized: compilation is pure and expensive, and all decisions use the same selectors. */
 export function compileDeviceSelector(text: string): CompiledDeviceSelector {
   const known = compiled.get(text)
   if (known !== undefined) return known
@@ -70,24 +70,23 @@ function compileUncached(text: string): CompiledDeviceSelector {
   return typeof expression === 'string' ? { problem: expression, text } : { expression, text }
 }
 
-/** What a selector says of a device; an evaluation that fails says why. */
+/** The result of a selector; `problem` says why the evaluation failed. */
 export type DeviceSelectorAnswer = boolean | { readonly problem: string }
 
-/** Asks a selector of a device that a driver publishes. */
+/** Evaluates a selector on a published device. */
 export function askDeviceSelector(
   selector: CompiledDeviceSelector,
   device: Device,
   driver: string,
 ): DeviceSelectorAnswer {
   if (selector.expression === undefined) return { problem: selector.problem }
-  // A domain that a device has nothing in is empty, unless the expression asks whether it is there.
+  // A domain without attributes of the device is an empty map, unless the expression tests its presence.
   const asksForDomains = /\bin\s+device\s*\.\s*(attributes|capacity)\b/.test(selector.text)
   const named = asksForDomains ? [] : [...selector.text.matchAll(/"([^"]*)"|'([^']*)'/g)]
   const domains = named.map(([, double, single]) => double ?? single ?? '')
   return selector.expression(variableOf(device, driver, domains))
 }
 
-/** The variable `device`. */
 function variableOf(source: Device, driver: string, domains: readonly string[]): unknown {
   const attributes = Object.entries(source.attributes ?? {}).map(
     ([name, attribute]) => [name, attributeValue(attribute)] as const,
@@ -103,7 +102,7 @@ function variableOf(source: Device, driver: string, domains: readonly string[]):
   ])
 }
 
-/** Values by domain, then by name. */
+/** Groups values by domain, then by name. */
 function byDomain(
   values: readonly (readonly [name: string, value: unknown])[],
   driver: string,

@@ -12,13 +12,9 @@ import { durationText, timestampText } from './times.ts'
 import { registerUrls } from './urls.ts'
 import { registerVersions } from './versions.ts'
 
-/** The type of a variable: any value, or an optional one. */
 export type VariableType = 'dyn' | 'optional'
 
-/**
- * An environment with the functions that Kubernetes offers to expressions beyond CEL's own. Building one
- * is expensive: keep it.
- */
+/** An environment with the CEL libraries of Kubernetes. Expensive to build: keep it. */
 export function createEnvironment(variables: Readonly<Record<string, VariableType>>): Environment {
   const environment = new Environment({ homogeneousAggregateLiterals: false, enableOptionalTypes: true })
   for (const [name, type] of Object.entries(variables)) environment.registerVariable(name, type)
@@ -44,7 +40,7 @@ function registerTexts(environment: Environment): void {
     )
 }
 
-/** An expression that can be run, or why it does not compile. */
+/** A compiled expression, or why it does not compile. */
 export type Compiled =
   | { readonly program: ParseResult; readonly type: string; readonly error?: undefined }
   | { readonly error: string; readonly program?: undefined }
@@ -68,7 +64,7 @@ export function compileCel(
   return checked.valid ? { program, type: checked.type ?? 'dyn' } : { error: failureOf(checked.error) }
 }
 
-/** The library's errors carry a summary beside a message with a drawing of the place. */
+/** The library's errors have a summary besides a message with a source excerpt. */
 export function failureOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return withKnownNames('summary' in error ? String(error.summary) : error.message)

@@ -2,7 +2,7 @@ import { Duration, UnsignedInt } from '@marcbachmann/cel-js/evaluator'
 
 type Entries = readonly (readonly [unknown, unknown])[]
 
-/** Whether two values are equal to rules: numbers of all types by value, lists and maps by what they hold. */
+/** CEL equality: numbers of all types by value, lists and maps by content. */
 export function celEquals(a: unknown, b: unknown): boolean {
   if (a === b) return true
   if (isNumeric(a) && isNumeric(b)) return numberOf(a) == numberOf(b) // oxlint-disable-line eqeqeq
@@ -18,7 +18,7 @@ function isNumeric(value: unknown): value is number | bigint | UnsignedInt {
   return typeof value === 'number' || typeof value === 'bigint' || value instanceof UnsignedInt
 }
 
-/** Numbers and bigints compare by value with each other. */
+/** JavaScript compares numbers and bigints by value. */
 function numberOf(value: number | bigint | UnsignedInt): number | bigint {
   return value instanceof UnsignedInt ? value.valueOf() : value
 }
@@ -27,7 +27,6 @@ function sameLists(a: readonly unknown[], b: readonly unknown[]): boolean {
   return a.length === b.length && a.every((item, index) => celEquals(item, b[index]))
 }
 
-/** What a map holds. */
 export function entriesOf(map: object): Entries {
   return map instanceof Map ? [...map] : Object.entries(map)
 }
@@ -37,7 +36,10 @@ function sameMaps(a: Entries, b: Entries): boolean {
   return a.every(([key, value]) => b.some(([other, its]) => celEquals(key, other) && celEquals(value, its)))
 }
 
-/** Negative, zero or positive as `a` comes before, with or after `b`. @throws Error for what has no order. */
+/**
+ * Negative, zero or positive, as in `Array.sort`.
+ * @throws Error if the values have no order.
+ */
 export function celCompare(a: unknown, b: unknown): number {
   if (isNumeric(a) && isNumeric(b)) return order(numberOf(a), numberOf(b))
   if (a instanceof Uint8Array && b instanceof Uint8Array) return Buffer.compare(a, b)

@@ -4,7 +4,7 @@ import { durationText, timestampText } from './times.ts'
 const defaultPrecision = 6
 const verbs = /%(?:%|(?:\.(\d+))?(.?))/gsu
 
-/** `text.format(values)`: fills in values as the verbs of the text say. */
+/** Implements `text.format(values)`. */
 export function formatText(text: string, values: readonly unknown[]): string {
   let next = 0
   return text.replace(verbs, (whole, precision: string | undefined, verb: string | undefined) => {
@@ -76,7 +76,7 @@ function unbounded(value: number): string | undefined {
   return Number.isFinite(value) ? undefined : `${value < 0 ? '-' : ''}∞`
 }
 
-/** Doubles are written for readers of English, with thousands apart. */
+/** Kubernetes formats doubles in English, with thousands separators. */
 function fixed(value: number, precision: number): string {
   const [whole = '', fraction] = value.toFixed(precision).split('.')
   const grouped = whole.replace(/\B(?=(?:\d{3})+$)/g, ',')
@@ -105,7 +105,7 @@ function typeName(value: unknown): string {
   return value instanceof UnsignedInt ? 'uint' : 'map'
 }
 
-/** A value by itself (`%s`). */
+/** Formats a value for `%s`. */
 function display(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(displayWithin).join(', ')}]`
   if (value instanceof Date) return timestampText(value)
@@ -118,7 +118,7 @@ function display(value: unknown): string {
   return `{${pairs.sort().join(', ')}}`
 }
 
-/** A value in a list or a map, as CEL would have it written. */
+/** Formats a value inside a list or map, as CEL source. */
 function displayWithin(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value)
   if (value instanceof Uint8Array) return `b${JSON.stringify(Buffer.from(value).toString())}`
@@ -129,7 +129,7 @@ function displayWithin(value: unknown): string {
   return display(value)
 }
 
-/** A double as `string()` writes it. */
+/** Formats a double as `string()` does. */
 function doubleText(value: number): string {
   if (value === Number.POSITIVE_INFINITY) return '+Inf'
   if (value === Number.NEGATIVE_INFINITY) return '-Inf'

@@ -1,16 +1,16 @@
-/** How often an expression may go round, known before it is run (devices.md 3.10). */
+/** Bounds the number of iterations of an expression before it runs (devices.md 3.10). */
 import type { ASTNode } from '@marcbachmann/cel-js'
 import { childNodes } from './nodes.ts'
 
-/** Kubernetes' limit for one evaluation. */
+/** Kubernetes' limit per evaluation. */
 const costLimit = 1_000_000
-/** What a round costs at least: its condition, its variable, its body and what is made of that. */
+/** Minimum cost of an iteration: condition, variable, body and result. */
 const costPerRound = 5
 
-/** Items of a list whose length only the object tells: more than a device, or what a driver says of it, can have. */
+/** Assumed length of lists that the object determines: more than a device can have. */
 const unknownItems = 64
 
-/** Functions that go over what they are called on, and evaluate a part for each item. */
+/** Macros that evaluate their body for each item. */
 const comprehensions: ReadonlySet<string> = new Set([
   'all',
   'exists',
@@ -24,7 +24,7 @@ const comprehensions: ReadonlySet<string> = new Set([
   'sortBy',
 ])
 
-/** Why an expression may cost too much; undefined when it cannot. */
+/** Why an expression may cost too much, or undefined. */
 export function costProblem(node: ASTNode): string | undefined {
   const cost = worstRounds(node) * costPerRound
   return cost > costLimit
@@ -32,7 +32,7 @@ export function costProblem(node: ASTNode): string | undefined {
     : undefined
 }
 
-/** Rounds of all comprehensions in the worst case, those inside of others multiplied. */
+/** Worst-case iterations of all comprehensions; nested ones multiply. */
 function worstRounds(node: ASTNode, lengths: ReadonlyMap<string, number> = new Map()): number {
   if (node.op === 'rcall') {
     const [name, receiver, args] = node.args
@@ -49,7 +49,7 @@ function worstRounds(node: ASTNode, lengths: ReadonlyMap<string, number> = new M
   return childNodes(node).reduce((sum, child) => sum + worstRounds(child, lengths), 0)
 }
 
-/** The most items that a list, a map or what stands for one can have. */
+/** The maximum number of items of a list or map expression. */
 function lengthOf(node: ASTNode, lengths: ReadonlyMap<string, number>): number {
   if (node.op === 'list') return node.args.length
   if (node.op === 'map') return node.args.length
@@ -59,7 +59,7 @@ function lengthOf(node: ASTNode, lengths: ReadonlyMap<string, number>): number {
   if (node.op === 'rcall') {
     const [name, receiver, args] = node.args
     if (name === 'range') return Number(args[0]?.op === 'value' ? args[0].args : costLimit)
-    // What a function makes of a list or a text has no more items than these.
+    // The result of a function on a list or text has at most as many items.
     return Math.max(unknownItems, lengthOf(receiver, lengths))
   }
   return unknownItems

@@ -3,12 +3,12 @@ import { Duration, UnsignedInt } from '@marcbachmann/cel-js/evaluator'
 import { celCompare, celEquals } from './equality.ts'
 import { ownName } from './own-functions.ts'
 
-/** Receiver of `lists.range`. */
+/** The receiver of `lists.range`. */
 class CelLists {
   readonly name = 'lists'
 }
 
-/** Receiver of `sets.contains` and the like. */
+/** The receiver of `sets.contains` and similar functions. */
 class CelSets {
   readonly name = 'sets'
 }
@@ -61,7 +61,6 @@ function slice(list: List, start: bigint, end: bigint): List {
   return list.slice(Number(start), Number(end))
 }
 
-/** The items of a list in the order of their keys. */
 export function sortedBy(list: List, keys: List): List {
   const types = new Set(keys.map((key) => (typeof key === 'object' ? key?.constructor : typeof key)))
   if (types.size > 1) throw new Error('list elements must have the same type')
@@ -78,7 +77,7 @@ const summed: ReadonlyMap<string, unknown> = new Map<string, unknown>([
 ])
 const ordered = [...summed.keys(), 'bool', 'google.protobuf.Timestamp', 'string', 'bytes']
 
-/** What lists have whose items have an order. */
+/** Functions of lists whose items can be ordered. */
 function registerOrder(environment: Environment): void {
   for (const type of ordered) {
     environment

@@ -4,18 +4,18 @@ import { formatText } from './format-text.ts'
 import { childNodes } from './nodes.ts'
 import { useOwnFunctions } from './own-functions.ts'
 
-/** Conversions that are carried out as soon as an expression is compiled, when they can be. */
+/** Conversions of literals, which the API server evaluates at compile time. */
 const conversions: ReadonlySet<string> = new Set(['int', 'uint', 'double', 'bool', 'duration', 'timestamp'])
 
-/** What the API server offers in some places alone. */
+/** Functions that the API server offers only in some places. */
 export interface CelExtensions {
-  /** `cel.bind`, which only selectors of devices have. */
+  /** `cel.bind`, which only device selectors have. */
   readonly hasBindings?: boolean
 }
 
 /**
- * What is wrong with the literals of an expression: the API server refuses what could only fail when it
- * is run. Looks at the expression as it was parsed.
+ * Finds invalid literals: the API server rejects expressions that are certain to fail.
+ * @param node as parsed, before macros are expanded.
  */
 export function literalError(
   environment: Environment,
@@ -25,7 +25,7 @@ export function literalError(
   const own = callError(environment, node, extensions) ?? aggregateError(node)
   if (own !== undefined) return own
   for (const child of childNodes(node)) {
-    // What a text is filled with may be of all types.
+    // Arguments of `format` may be of any type.
     const isFilling = node.op === 'rcall' && node.args[0] === 'format' && child.op === 'list'
     const error = isFilling ? undefined : literalError(environment, child, extensions)
     if (error !== undefined) return error
@@ -89,7 +89,7 @@ function formatError(receiver: ASTNode, list: ASTNode | undefined): string | und
   }
 }
 
-/** Lists and maps that are stored hold values of one type. */
+/** Elements of list and map literals must have one type. */
 function aggregateError(node: ASTNode): string | undefined {
   if (node.op === 'list') return mixedTypes(node.args)
   if (node.op !== 'map') return undefined
@@ -101,7 +101,7 @@ function mixedTypes(nodes: readonly ASTNode[]): string | undefined {
   return types.length > 1 ? `expected type '${types[0]}' but found '${types[1]}'` : undefined
 }
 
-/** The type of a literal; of a list, with that of its items. */
+/** The type of a literal; for a list, including its element type. */
 function literalType(node: ASTNode): string | undefined {
   if (node.op === 'map') return 'map'
   if (node.op === 'list') {

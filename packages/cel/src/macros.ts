@@ -1,6 +1,6 @@
 import type { ASTNode } from '@marcbachmann/cel-js'
 
-/** The library's view of a type. */
+/** The library's representation of a type. */
 export interface CelType {
   readonly kind: string
   readonly name: string
@@ -8,13 +8,13 @@ export interface CelType {
   readonly valueType?: CelType
 }
 
-/** Variables while an expression is checked or run. */
+/** Variables while an expression is checked or evaluated. */
 export interface Scope {
   forkWithVariable(name: string, type: CelType): LocalScope
 }
 
 export interface LocalScope extends Scope {
-  /** The scope itself, within what surrounds it this time. */
+  /** Returns this scope with another parent, to avoid an allocation. */
   reuse(parent: Scope): LocalScope
   setIterValue(value: unknown, evaluator: Evaluator): LocalScope
 }
@@ -35,13 +35,13 @@ export interface Evaluator {
   run(node: ASTNode, scope: Scope): unknown
 }
 
-/** What the library hands a macro for each of its calls. */
+/** What the library passes to a macro for each call. */
 export interface MacroCall {
   readonly args: readonly ASTNode[]
   readonly receiver: ASTNode
 }
 
-/** The name that an argument stands for. */
+/** The identifier of an argument. */
 export function nameOf(node: ASTNode): string {
   if (node.op === 'id') return node.args
   throw new Error('argument must be a simple name')

@@ -4,7 +4,6 @@ function isNode(value: unknown): value is ASTNode {
   return typeof value === 'object' && value !== null && 'op' in value && 'args' in value
 }
 
-/** The nodes right below a node. */
 export function childNodes(node: ASTNode): readonly ASTNode[] {
   const found: ASTNode[] = []
   const collect = (value: unknown): void => {

@@ -18,7 +18,7 @@ interface Call {
   scope: LocalScope | undefined
 }
 
-/** `value.optMap(name, body)`: the body of the value if there is one; flat: the body is an optional itself. */
+/** `value.optMap(name, body)`: evaluates the body if there is a value. Flat: the body returns an optional. */
 function optionalMacro(isFlat: boolean) {
   return ({ args, receiver }: MacroCall) => ({
     optional: receiver,
@@ -43,7 +43,7 @@ function optionalMacro(isFlat: boolean) {
   })
 }
 
-/** Whether a value is the one that its type has by default. */
+/** Whether a value is the zero value of its type. */
 function isZero(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return !value
   if (Array.isArray(value) || value instanceof Uint8Array) return value.length === 0
@@ -53,7 +53,7 @@ function isZero(value: unknown): boolean {
 const present = (list: readonly Optional[]): unknown[] =>
   list.filter((one) => one.hasValue()).map((one) => one.value())
 
-/** What Kubernetes offers for optional values beyond what the library has. */
+/** Registers the functions of optionals that the library lacks. */
 export function registerOptionals(environment: Environment): void {
   environment
     .registerFunction('optional.optMap(ast, ast): dyn', optionalMacro(false))

@@ -3,8 +3,8 @@ import { childNodes } from './nodes.ts'
 import { presenceMacro } from './presence.ts'
 
 /**
- * Functions of the library that answer otherwise than the API server's, and that it will not let
- * anyone replace: expressions are made to call functions of another name.
+ * Functions that behave differently in the library and the API server. The library does not allow overriding
+ * them, so expressions are rewritten to call a function with another name.
  */
 const replaced: ReadonlySet<string> = new Set([
   'int',
@@ -20,17 +20,17 @@ const replaced: ReadonlySet<string> = new Set([
 
 const prefix = 'kubernetes_'
 
-/** The name under which the API server's version of a replaced function is registered. */
+/** The internal name of a replacement. */
 export function ownName(name: string): string {
   return replaced.has(name) ? `${prefix}${name}` : name
 }
 
-/** A message of the library with the names that users know. */
+/** Restores the public function names in a message of the library. */
 export function withKnownNames(message: string): string {
   return message.replaceAll(prefix, '')
 }
 
-/** Lets a parsed expression call the replacements. */
+/** Rewrites a parsed expression to call the replacements. */
 export function useOwnFunctions(node: ASTNode): void {
   if (node.op === 'call' && node.args[0] === 'has') {
     replaceMacro(node, presenceMacro(node.args[1][0] as ASTNode))
@@ -39,7 +39,7 @@ export function useOwnFunctions(node: ASTNode): void {
   for (const child of childNodes(node)) useOwnFunctions(child)
 }
 
-/** Nodes keep their macro where the library's types do not show it. */
+/** Parsed nodes have a `macro` member that the library's types do not declare. */
 function replaceMacro(node: ASTNode, macro: object): void {
   const internal: ASTNode & { setMeta?: (key: 'macro', value: object) => unknown } = node
   internal.setMeta?.('macro', macro)
@@ -48,7 +48,7 @@ function replaceMacro(node: ASTNode, macro: object): void {
 const int64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n } as const
 const libraryInt = new Environment().registerVariable('value', 'dyn').parse('int(value)')
 
-/** `int()`: of a text, decimal digits with an optional sign, and neither nothing nor another base. */
+/** `int(text)`: decimal digits with an optional sign; unlike the library's, neither empty nor in another base. */
 function toInt(value: unknown): bigint {
   if (typeof value !== 'string') return libraryInt({ value }) as bigint
   const integer = /^[+-]?[0-9]+$/.test(value) ? BigInt(value) : undefined

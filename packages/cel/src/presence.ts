@@ -8,8 +8,8 @@ interface Call {
 }
 
 /**
- * `has(value.field)` of any value. The library's looks no further than fields of variables, not into what
- * a call or an index answers.
+ * `has(value.field)` of any value. The library's version only works on fields of variables, not on results of
+ * calls or index expressions.
  */
 export function presenceMacro(field: ASTNode) {
   return {

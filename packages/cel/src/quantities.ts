@@ -1,7 +1,6 @@
 import { isQuantity, quantityNanos } from '@tenon/api'
 import type { Environment } from '@marcbachmann/cel-js'
 
-/** A quantity as rules compute with it. */
 class CelQuantity {
   readonly nanos: bigint
 
@@ -10,12 +9,12 @@ class CelQuantity {
   }
 }
 
-/** The type's name in expressions. */
+/** The name of the type in expressions. */
 export const quantityType = 'kubernetes.Quantity'
 
 const nano = 1_000_000_000n
 
-/** @throws Error when the text is no quantity. */
+/** @throws Error if the text is not a quantity. */
 export function celQuantity(text: string): CelQuantity {
   const nanos = quantityNanos(text)
   if (nanos === undefined) throw new Error(`quantity: ${JSON.stringify(text)} is not a quantity`)

@@ -1,24 +1,23 @@
 import { RE2JS, RE2JSException } from 're2js'
 
-/** An expression in RE2's syntax, which is searched for in linear time, not anchored. */
+/** An unanchored expression in RE2 syntax; matching takes linear time. */
 export interface RegularExpression {
   matches(text: string): boolean
   /** The leftmost match. */
   find(text: string): string | undefined
-  /** Matches that do not overlap, from the left, at most `limit` of them. */
+  /** Non-overlapping matches from the left, at most `limit`. */
   findAll(text: string, limit?: number): readonly string[]
 }
 
-/** What an expression comes to. */
 export type CompiledExpression =
   | { readonly expression: RegularExpression; readonly error?: undefined }
-  /** In the words of the library of the API server. */
+  /** The message of the API server. */
   | { readonly error: string; readonly expression?: undefined }
 
 const compiled = new Map<string, CompiledExpression>()
 const maxCached = 2000
 
-/** Compiles an expression as the API server does, which knows neither look-around nor back references. */
+/** Compiles an expression in RE2 syntax, which has neither look-around nor backreferences. */
 export function compileExpression(source: string): CompiledExpression {
   const known = compiled.get(source)
   if (known !== undefined) return known
@@ -57,7 +56,7 @@ class Re2Expression implements RegularExpression {
     const matcher = this.#program.matcher(text)
     let previousEnd = -1
     while (found.length < limit && matcher.find()) {
-      // An empty match right behind another match does not count.
+      // An empty match right after another match does not count.
       if (matcher.end() > matcher.start() || matcher.start() !== previousEnd)
         found.push(matcher.group() ?? '')
       previousEnd = matcher.end()

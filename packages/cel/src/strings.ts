@@ -3,12 +3,12 @@ import { compileExpression, type RegularExpression } from './regular-expressions
 import { formatText } from './format-text.ts'
 import { ownName } from './own-functions.ts'
 
-/** Receiver of `strings.quote`. */
+/** The receiver of `strings.quote`. */
 class CelStrings {
   readonly name = 'strings'
 }
 
-/** Texts are counted in characters, not in UTF-16 units. */
+/** CEL counts code points, not UTF-16 units. */
 function characters(text: string): readonly string[] {
   return Array.from(text)
 }
@@ -51,7 +51,7 @@ function substring(text: string, start: bigint, end: bigint | undefined): string
   return all.slice(Number(start), Number(until)).join('')
 }
 
-/** The parts of a text between separators; of no separator, its characters. */
+/** Splits a text; without a separator into characters. */
 function parts(text: string, separator: string): readonly string[] {
   return separator === '' ? characters(text) : text.split(separator)
 }
@@ -66,7 +66,7 @@ function split(text: string, separator: string, limit: bigint): readonly string[
 
 function replaceSome(text: string, from: string, to: string, limit: bigint): string {
   if (limit === 0n) return text
-  // An empty text is found before each character and at the end.
+  // An empty text matches before each character and at the end.
   const all = from === '' ? ['', ...characters(text), ''] : text.split(from)
   const count = limit < 0n ? all.length - 1 : Math.min(Number(limit), all.length - 1)
   const head = all.slice(0, count + 1).join(to)
@@ -106,11 +106,11 @@ function expressionOf(source: string): RegularExpression {
 const asciiOnly = (text: string, change: (letters: string) => string, letters: RegExp): string =>
   text.replace(letters, change)
 
-/** Go's white space, which a text is trimmed of. */
+/** White space as Go's `TrimSpace` defines it. */
 const space = '[\\t\\n\\v\\f\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]'
 const trimmed = new RegExp(`^${space}+|${space}+$`, 'g')
 
-/** Texts: CEL's extension of version 2, and regular expressions. */
+/** Registers version 2 of CEL's strings extension, and regular expressions. */
 export function registerStrings(environment: Environment): void {
   const define = (name: string, rest: string, handler: (...args: never[]) => unknown): void => {
     environment.registerFunction(`string.${ownName(name)}${rest}`, handler)

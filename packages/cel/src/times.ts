@@ -1,6 +1,6 @@
 import type { Duration } from '@marcbachmann/cel-js/evaluator'
 
-/** A point in time as `string()` writes it. */
+/** Formats a timestamp as `string()` does. */
 export function timestampText(time: Date): string {
   return time
     .toISOString()
@@ -8,7 +8,7 @@ export function timestampText(time: Date): string {
     .replace(/(\.\d*?)0+Z$/, '$1Z')
 }
 
-/** A duration as `string()` writes it: in seconds. */
+/** Formats a duration as `string()` does: in seconds. */
 export function durationText(duration: Duration): string {
   const nanos = duration.seconds * 1_000_000_000n + BigInt(duration.nanos)
   const magnitude = nanos < 0n ? -nanos : nanos

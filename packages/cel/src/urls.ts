@@ -1,6 +1,6 @@
 import type { Environment } from '@marcbachmann/cel-js'
 
-/** A URL as rules look into it. Nothing of it is normalized. */
+/** A URL, not normalized. */
 class CelUrl {
   readonly scheme: string
   readonly host: string
@@ -24,7 +24,6 @@ class CelUrl {
     return /:(\d*)$/.exec(this.host)?.[1] ?? ''
   }
 
-  /** The path with what may not stand in one escaped. */
   get escapedPath(): string {
     if (/^[A-Za-z0-9\-_.~!$&'()*+,;=:@[\]/%]*$/.test(this.path)) return this.path
     return Array.from(decodeURIComponent(this.path), (character) =>
@@ -54,14 +53,14 @@ const control = /[\u0000-\u001f\u007f]/ // oxlint-disable-line no-control-regex
 const hostForm = /^(?:[^\s"<>\\^`{}|[\]:%]|%[0-9A-Fa-f]{2})*(?::\d*)?$/
 const bracketedForm = /^\[[0-9A-Fa-f:.%\-_~A-Za-z]+\](?::\d*)?$/
 
-/** What shows at the first glance. */
+/** Errors that need no parsing. */
 function textError(text: string): string | undefined {
   if (text === '') return 'empty url'
   if (control.test(text)) return 'net/url: invalid control character in URL'
   return text.startsWith(':') ? 'missing protocol scheme' : undefined
 }
 
-/** An absolute URL or path, or why the text is none. */
+/** Parses an absolute URL or path, or returns why it is invalid. */
 function parseUrl(text: string): CelUrl | string {
   const failure = (words: string): string =>
     `URL parse error during conversion from string: parse ${JSON.stringify(text)}: ${words}`
@@ -70,7 +69,7 @@ function parseUrl(text: string): CelUrl | string {
   if (wrong !== undefined) return failure(wrong)
   const [, scheme = '', slashes, authority = '', path = '', query = ''] = form.exec(text) ?? []
   if (scheme === '' && !text.startsWith('/')) return failure('invalid URI for request')
-  // Without a scheme, everything up to the query is a path.
+  // Without a scheme, everything up to the query is the path.
   if (scheme === '' && slashes !== undefined) {
     return badEscape.test(text) ? failure('invalid URL escape') : new CelUrl('', authority, path, query)
   }
@@ -87,7 +86,7 @@ function urlOf(text: string): CelUrl {
   return parsed
 }
 
-/** Why the text is not a URL; undefined when it is one. */
+/** Why the text is not a URL, or undefined. */
 export function urlError(text: string): string | undefined {
   const parsed = parseUrl(text)
   return typeof parsed === 'string' ? parsed.replace(/^URL parse error[^:]*: /, '') : undefined

@@ -1,14 +1,14 @@
 import type { Environment } from '@marcbachmann/cel-js'
 import { parse, SemVer } from 'semver'
 
-/** The version of a text, which has no `v` and all three numbers. */
+/** Parses a version with three numbers and without `v`. */
 function strictVersion(text: string): SemVer | undefined {
   return /^\d/.test(text) && text === text.trim() ? (parse(text) ?? undefined) : undefined
 }
 
 const digit = /^[0-9]/
 
-/** A text made a version: without `v` and leading zeros, with numbers that are missing. */
+/** Removes `v` and leading zeros, and adds missing numbers; undefined if numbers are missing before a suffix. */
 function normalized(text: string): string | undefined {
   const [major = '', minor, ...rest] = text.replace(/^v/, '').split('.')
   const given = [major, ...(minor === undefined ? [] : [minor]), ...(rest.length > 0 ? [rest.join('.')] : [])]
@@ -28,8 +28,8 @@ function read(text: string, normalize: boolean): SemVer | undefined {
 }
 
 /**
- * A version as expressions compute with it.
- * @throws Error when the text is no semantic version.
+ * A semantic version.
+ * @throws Error if the text is not one.
  */
 export function celVersion(text: string): SemVer {
   return versionOf(text, false)
@@ -41,7 +41,6 @@ function versionOf(text: string, normalize: boolean): SemVer {
   return version
 }
 
-/** Semantic versions. */
 export function registerVersions(environment: Environment): void {
   const semver = 'kubernetes.Semver'
   environment

@@ -1,24 +1,21 @@
 import { hrtime } from 'node:process'
 
 /**
- * Time as a capability. Everything that waits or reads the time takes a `Clock`, so that the same
- * code runs on the host's time and on virtual time.
+ * Everything that waits or reads the time takes a `Clock`, so that the same code runs on real and on virtual
+ * time.
  */
 export interface Clock {
-  /** Wall-clock time in milliseconds since the Unix epoch. May jump. */
+  /** Unix milliseconds; may jump. */
   now(): number
   /** Milliseconds since an arbitrary start; never goes backwards. */
   monotonic(): number
-  /**
-   * Resolves after `ms` milliseconds of this clock's time.
-   * Rejects with the signal's reason as soon as `signal` aborts.
-   */
+  /** Resolves after `ms` milliseconds. Rejects with the signal's reason as soon as `signal` aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
-  /** Runs `callback` once after `ms` milliseconds; the returned function cancels it. */
+  /** Runs `callback` once after `ms` milliseconds. The returned function cancels it. */
   after(ms: number, callback: () => void): () => void
 }
 
-/** Milliseconds that all threads of this process count alike, from an arbitrary start. */
+/** Monotonic milliseconds with the same origin in all threads of this process. */
 export function processMonotonic(): number {
   return Number(hrtime.bigint()) / 1e6
 }
@@ -26,9 +23,9 @@ export function processMonotonic(): number {
 let lastSecond = Number.NaN
 let lastText = ''
 
-/** RFC 3339 in whole seconds, the form Kubernetes uses for `metav1.Time`. */
+/** RFC 3339 in whole seconds, as in `metav1.Time`. */
 export function rfc3339(ms: number): string {
-  // Asked again and again for the present second, and formatting is slow.
+  // Cached: many timestamps fall into one second, and formatting is slow.
   const second = Math.floor(ms / 1000)
   if (second === lastSecond) return lastText
   const text = `${new Date(ms).toISOString().slice(0, 19)}Z`
@@ -37,13 +34,13 @@ export function rfc3339(ms: number): string {
   return text
 }
 
-/** RFC 3339 with microseconds, the form Kubernetes uses for `metav1.MicroTime` (leases, events). */
+/** RFC 3339 with microseconds, as in `metav1.MicroTime` (leases, events). */
 export function rfc3339Micro(ms: number): string {
   const part = Math.floor(ms) - Math.floor(ms / 1000) * 1000
   return `${rfc3339(ms).slice(0, 19)}.${String(part).padStart(3, '0')}000Z`
 }
 
-/** The host's clock. Constructed by composition roots and tests of the shell only. */
+/** The host's clock. Only composition roots and tests of the shell construct it. */
 export class SystemClock implements Clock {
   now(): number {
     return Date.now()
@@ -65,7 +62,7 @@ export class SystemClock implements Clock {
   }
 }
 
-/** An abortable sleep built on {@link Clock.after}; shared by every clock implementation. */
+/** Implements `sleep` for every clock, on top of {@link Clock.after}. */
 export function sleepOn(clock: Pick<Clock, 'after'>, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) {

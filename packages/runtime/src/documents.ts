@@ -1,14 +1,13 @@
 /**
- * Bodies of servers that run in this process: JSON text for whoever reads on, the documents themselves for a
- * client beside the server. Documents are plain JSON data that the two share; nobody may change them.
+ * Response bodies of in-process servers. A remote client reads them as JSON text; a client in the same process
+ * takes the documents without serialization. Both share them, so nobody may change them.
  */
 
-/** One document. */
 export class DocumentBody implements AsyncIterable<string> {
   readonly document: unknown
   readonly #text: AsyncIterable<string>
 
-  /** @param text the same as JSON; made only when it is read. */
+  /** @param text the same as JSON; generated only if somebody reads it. */
   constructor(document: unknown, text: AsyncIterable<string>) {
     this.document = document
     this.#text = text
@@ -19,18 +18,18 @@ export class DocumentBody implements AsyncIterable<string> {
   }
 }
 
-/** Documents as they come, such as the events of a watch; those of one chunk of text come together. */
+/** A stream of documents, such as watch events. Documents of one chunk arrive together. */
 export class DocumentStream<D = unknown> implements AsyncIterable<string> {
   readonly documents: AsyncIterable<readonly D[]>
   readonly #textOf: (document: D) => string
 
-  /** @param textOf a document as it stands in the text, with what separates it from the next. */
+  /** @param textOf serializes a document, including the separator after it. */
   constructor(documents: AsyncIterable<readonly D[]>, textOf: (document: D) => string) {
     this.documents = documents
     this.#textOf = textOf
   }
 
-  /** The same stream with something between it and its reader. */
+  /** Transforms the stream. */
   through(pass: (documents: AsyncIterable<readonly D[]>) => AsyncIterable<readonly D[]>): DocumentStream<D> {
     return new DocumentStream(pass(this.documents), this.#textOf)
   }

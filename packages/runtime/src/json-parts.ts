@@ -1,12 +1,12 @@
-/** JSON of a large object in parts, none of which takes long to make. */
+/** Serializes a large object in parts, so that no single step blocks the event loop. */
 import { eventLoopTurns } from './turns.ts'
 
 const itemsAtOnce = 250
 const charactersAtOnce = 32 * 1024
 
 /**
- * Parts that are whole words of JSON each, so that there may be white space between them.
- * @param apart what stands between the items of a list: a comma, and white space.
+ * Yields JSON that is split between tokens, so that white space may be inserted between parts.
+ * @param apart the separator of list items: a comma and white space.
  */
 export function* jsonParts(
   value: Readonly<Record<string, unknown>>,
@@ -32,7 +32,7 @@ function* listParts(
   let items = 0
   for (const [at, item] of list.entries()) {
     if (at > 0) part += apart
-    // In a list, what is no value of JSON is null.
+    // As in JSON, an item that is not serializable is null.
     part += JSON.stringify(item) ?? 'null'
     if (++items < itemsAtOnce && part.length < charactersAtOnce) continue
     yield part
@@ -42,7 +42,7 @@ function* listParts(
   yield `${part}]`
 }
 
-/** The parts as the body of an answer: others have their turn between them. */
+/** Yields the parts as a response body, and gives the event loop a turn after each. */
 export async function* inTurns(parts: Iterable<string>): AsyncGenerator<string, void, undefined> {
   for (const part of parts) {
     yield part

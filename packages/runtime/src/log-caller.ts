@@ -1,9 +1,9 @@
-/** Folder, file and line of a frame, without the URL's query. */
+/** Matches folder, file and line of a stack frame, without the query of its URL. */
 const place = /([^/\\]+[/\\][^/\\?:]+)(?:\?[^:]*)?:(\d+):\d+\)?$/
 
 /**
- * Where the function was called that is `above` frames above the caller of this one, as `folder/file:line`.
- * It reads the stack, which takes some microseconds.
+ * Returns `folder/file:line` of a caller. It captures a stack trace, which takes some microseconds.
+ * @param above number of frames above the function that calls this one.
  */
 export function callerOf(above: number): string {
   const limit = Error.stackTraceLimit

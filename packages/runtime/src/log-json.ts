@@ -1,4 +1,4 @@
-/** The log as lines of JSON (operations.md 8). */
+/** Writes the log as lines of JSON (operations.md 8). */
 import type { Clock } from './clock.ts'
 import { callerOf } from './log-caller.ts'
 import { type LogFields, type Logger, type LogLevel, StructuredError } from './log.ts'
@@ -8,18 +8,18 @@ import { scopeFields } from './log-scope.ts'
 const order: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 }
 
 export interface JsonLoggerOptions {
-  /** Name of the program; default `controller`. */
+  /** Program name; default `controller`. */
   readonly name?: string
-  /** Revision of this program, if it is known. */
+  /** Git revision of the program, if known. */
   readonly commit?: string
-  /** Told of values that cannot be written. */
+  /** Called with values that cannot be serialized. */
   readonly onBroken?: (text: string) => void
 }
 
 /**
- * Writes one JSON object per line. Of equal messages it lets the first hundred of a second through, and
- * then each hundredth. A number under a key that ends in `Ms` becomes a duration under the key without it.
- * @param level a shared cell, so that the level can be changed while running.
+ * Writes one JSON object per line. Of equal messages, the first hundred of a second are written and then each
+ * hundredth. A number under a key that ends in `Ms` is written as a duration, under the key without `Ms`.
+ * @param level a shared cell, so that the level can be changed at run time.
  */
 export class JsonLogger implements Logger {
   readonly #write: (line: string) => void
@@ -34,7 +34,7 @@ export class JsonLogger implements Logger {
     write: (line: string) => void,
     level: { readonly value: LogLevel },
     options: JsonLoggerOptions = {},
-    /** Of the logger this one is made from. */
+    /** Inherited from the parent logger. */
     origin: { readonly sampler?: LogSampler; readonly fields?: LogFields } = {},
   ) {
     this.#clock = clock
@@ -61,7 +61,7 @@ export class JsonLogger implements Logger {
     this.#log('error', message, fields)
   }
 
-  /** `logger` among the fields names a part of the program; it is put behind the name, after a dot. */
+  /** A field `logger` is appended to the logger's name after a dot. */
   with({ logger, ...fields }: LogFields): Logger {
     const { name = 'controller' } = this.#options
     const options =
@@ -87,7 +87,7 @@ export class JsonLogger implements Logger {
     this.#write(`${this.#text(head, { ...scopeFields(), ...this.#fields, ...fields })}\n`)
   }
 
-  /** What the line says of itself comes first, and no field takes its place. */
+  /** Standard keys such as time and message take precedence over fields with the same key. */
   #text(head: object, fields: LogFields): string {
     try {
       return JSON.stringify({ ...head, ...rendered(fields), ...head }, asText)
@@ -117,7 +117,7 @@ function asText(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? String(value) : value
 }
 
-/** As Go prints it, to the microsecond: `1.5s`, `2m0s`, `12.345ms`. */
+/** Prints a duration as Go does, rounded to microseconds: `1.5s`, `2m0s`, `12.345ms`. */
 export function durationText(ms: number): string {
   if (!Number.isFinite(ms)) return String(ms)
   if (ms < 0) return `-${durationText(-ms)}`

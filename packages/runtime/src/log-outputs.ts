@@ -1,6 +1,5 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
 
-/** Where log lines go. */
 export interface LogOutputs {
   readonly write: (text: string) => void
   close(): void
@@ -12,7 +11,7 @@ export interface StandardStreams {
 }
 
 /**
- * Opens the outputs of a comma list of `stdout`, `stderr` and paths of files, which are appended to.
+ * Opens a comma-separated list of `stdout`, `stderr` and file paths. Files are appended to.
  * @throws Error naming the path that cannot be opened.
  */
 export function openLogOutputs(list: string, streams: StandardStreams): LogOutputs {

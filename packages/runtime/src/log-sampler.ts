@@ -4,10 +4,10 @@ import type { LogLevel } from './log.ts'
 const windowMs = 1000
 const first = 100
 const each = 100
-/** Messages are constant; more of them than this are somebody's mistake, and are counted again. */
+/** Bounds memory. Messages are constant, so more than this are a bug; their counts are reset. */
 const messageLimit = 4096
 
-/** Holds repeated lines back: of one level and message a hundred per second pass, then each hundredth. */
+/** Limits repeated lines: per level and message, the first hundred per second are written, then each hundredth. */
 export class LogSampler {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #seen = new Map<string, { count: number; untilMs: number }>()
@@ -16,7 +16,7 @@ export class LogSampler {
     this.#clock = clock
   }
 
-  /** Counts the line; answers whether it is to be written. */
+  /** Counts the line and returns whether to write it. */
   lets(level: LogLevel, message: string): boolean {
     const now = this.#clock.monotonic()
     const key = `${level} ${message}`

@@ -1,19 +1,19 @@
-/** Fields that all log lines of one piece of work share. */
+/** Fields that all log lines of one operation share. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { LogFields } from './log.ts'
 
 const scopes = new AsyncLocalStorage<() => LogFields>()
 
 /**
- * Does the work; every line of a {@link JsonLogger} written by it, and by what it awaits or leaves running,
- * carries the fields. Of scopes within each other the innermost counts.
- * @param fields asked when a line is written.
+ * Runs `work`. Every line that it or its asynchronous continuations write through a {@link JsonLogger} has the
+ * fields. The innermost scope wins.
+ * @param fields is called for each line.
  */
 export function inLogScope<T>(fields: () => LogFields, work: () => T): T {
   return scopes.run(fields, work)
 }
 
-/** The fields of the scope that is being worked in; none outside. */
+/** The fields of the current scope; none outside of one. */
 export function scopeFields(): LogFields {
   return scopes.getStore()?.() ?? {}
 }

@@ -1,10 +1,9 @@
-/** How much a log line matters. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
-/** Values a log line may carry beside its constant message. Secrets must be wrapped in {@link Secret}. */
+/** Values of a log line. Secrets must be wrapped in {@link Secret}. */
 export type LogFields = Readonly<Record<string, unknown>>
 
-/** Structured log. Messages are constant; what varies goes into fields. */
+/** A structured log. Messages are constant; what varies goes into fields. */
 export interface Logger {
   debug(message: string, fields?: LogFields): void
   info(message: string, fields?: LogFields): void
@@ -41,8 +40,8 @@ export class Secret {
 }
 
 /**
- * An error that carries values of its own: a log line shows each of them under its key, and the text ends with
- * all of them, sorted by key (operations.md 8). Values of a structured cause are taken over.
+ * An error with structured values: a log line has each under its own key, and the error's text ends with all of
+ * them, sorted by key (operations.md 8). Values of a structured cause are included.
  */
 export class StructuredError extends Error {
   readonly values: LogFields
@@ -56,7 +55,7 @@ export class StructuredError extends Error {
   }
 }
 
-/** A key that both have becomes a list under its plural. */
+/** If both have a key, its values become a list under the plural of the key. */
 function joined(first: LogFields, second: LogFields): LogFields {
   const all = new Map<string, unknown>(Object.entries(first))
   for (const [key, value] of Object.entries(second)) {
@@ -75,7 +74,7 @@ function pairs(values: LogFields): string {
   return words.length === 0 ? '' : ` (${words.join(', ')})`
 }
 
-/** Discards everything; for tests and tools that have nothing to say. */
+/** Discards everything; for tests and tools. */
 export const silentLogger: Logger = {
   debug() {},
   info() {},

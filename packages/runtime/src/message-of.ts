@@ -1,4 +1,4 @@
-/** What an error says, of whatever kind it is. */
+/** The message of anything that was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

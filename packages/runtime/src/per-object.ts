@@ -1,5 +1,5 @@
 /**
- * Works something out once for each object, and keeps it for as long as the object is in use.
+ * Memoizes a function of an object for the object's lifetime.
  * @param workOut reads nothing but the object, and nothing of it that ever changes.
  */
 export function perObject<Key extends object, Value extends {} | null>(

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 
-/** A source of random numbers. Passed in, so that a run can be repeated from a seed. */
+/** A source of random numbers; passed as an argument, so that a run can be repeated from a seed. */
 export interface Random {
   /** A uniformly distributed integer in [0, 2^32). */
   uint32(): number
-  /** An independent source derived from this one and `label`; forks do not disturb each other. */
+  /** Derives an independent source from this one and `label`; forks do not affect each other. */
   fork(label: string): Random
 }
 
@@ -19,7 +19,7 @@ export class SystemRandom implements Random {
   }
 }
 
-/** A reproducible source (splitmix32 over a hashed seed). Not for secrets outside simulations. */
+/** A reproducible source (splitmix32 over a hashed seed). Not for secrets, except in simulations. */
 export class SeededRandom implements Random {
   readonly #seed: number
   #state: number
@@ -47,7 +47,7 @@ export function unit(random: Random): number {
   return random.uint32() / 0x1_0000_0000
 }
 
-/** An integer in [low, high], both ends included. */
+/** An integer in [low, high], both inclusive. */
 export function integerBetween(random: Random, low: number, high: number): number {
   return low + Math.floor(unit(random) * (high - low + 1))
 }

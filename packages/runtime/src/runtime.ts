@@ -2,7 +2,7 @@ import type { Clock } from './clock.ts'
 import type { Logger } from './log.ts'
 import type { Random } from './random.ts'
 
-/** What a process gives to all of its parts: time, chance and a log. */
+/** The capabilities that every part of a process receives. */
 export interface Runtime {
   readonly clock: Clock
   /** Cryptographically strong outside simulations. */

@@ -1,6 +1,6 @@
 /**
- * Puts an {@link HttpHandler} on a socket. Node's modules for it are taken when they are needed: an import
- * would load its client of the web's kind too, in every thread, which takes a good part of a start.
+ * Serves an {@link HttpHandler} on a socket. Node's HTTP modules are loaded on first use: a static import would
+ * also load Node's fetch client in every thread, which slows down starts.
  */
 import type http from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
@@ -16,44 +16,42 @@ export interface ListenOptions {
   readonly host: string
   /** 0 takes any free port. */
   readonly port: number
-  /** What is refused by its head alone, so that no body of a stranger is read. */
+  /** Rejects a request by its headers, before its body is read: a client without authentication cannot send one. */
   readonly refuses?: (head: HttpRequest) => HttpResponse | undefined
 }
 
 export interface HttpsOptions extends ListenOptions {
-  /** PEM. */
   readonly certificate: string
   readonly privateKey: Secret
-  /** PEM of the authority, sent along so that clients can complete the chain. */
+  /** CA certificate in PEM, sent along so that clients can complete the chain. */
   readonly certificateAuthority: string
 }
 
-/** How much a port gives to strangers. */
+/** Limits for clients that are not authenticated. */
 export interface Guard {
-  /** Connections that have yet to send a whole request; one more takes the place of the oldest. */
+  /** Maximum number of connections without a complete request; a new one replaces the oldest. */
   readonly connections: number
-  /** Bytes of a request's body; a longer one is answered with 413. */
+  /** Maximum size of a request body; a larger one gets 413. */
   readonly bodyBytes: number
-  /** A request that is not complete by then has its connection closed. */
+  /** A connection is closed if its request is not complete after this time. */
   readonly requestMs: number
 }
 
-/** A listening server. */
 export interface SocketServer {
   readonly port: number
   /** `http://host:port` or `https://host:port`. */
   readonly url: string
-  /** Stops listening and ends all connections, streams included. */
+  /** Stops listening and closes all connections, including streams. */
   close(): Promise<void>
 }
 
-/** Where nothing else is said. A body may have 3 MiB, as with Kubernetes. */
+/** Default limits. Kubernetes accepts 3 MiB per body too. */
 const usualGuard: Guard = { connections: 100, bodyBytes: 3 * 1024 * 1024, requestMs: 30_000 }
-/** Of all bodies that are being read, in times of the longest. */
+/** Limit of the bodies that are read at the same time, as a multiple of the largest one. */
 const bodiesAtOnce = 4
 const keepAliveMs = 60_000
 
-/** Times until a request is complete; its answer may take as long as it likes, as watches do. */
+/** Timeouts until a request is complete. The response may take as long as it likes, as watches do. */
 function timeoutsOf(guard: Guard | undefined) {
   const { requestMs } = guard ?? usualGuard
   return {
@@ -65,8 +63,8 @@ function timeoutsOf(guard: Guard | undefined) {
 }
 
 /**
- * Serves plain HTTP. A handler that rejects has its connection broken.
- * @throws Error naming the port when it is taken or not allowed.
+ * Serves plain HTTP. If the handler rejects, the connection is closed.
+ * @throws Error naming the port if it is in use or not permitted.
  */
 export async function serveHttp(
   handler: HttpHandler,
@@ -76,14 +74,14 @@ export async function serveHttp(
   const { guard } = options
   const port = new GuardedPort(handler, guard ?? usualGuard, options)
   const server = createServer(timeoutsOf(guard), port.answer)
-  // Those that are being answered come on top of those that have not asked yet.
+  // Connections that are being answered count in addition to those that are waiting.
   if (guard !== undefined) server.maxConnections = 2 * guard.connections
   return await listen(server, 'http', options, port)
 }
 
 /**
- * Serves HTTPS. A handler that rejects has its connection broken.
- * @throws Error naming the port when it is taken or not allowed.
+ * Serves HTTPS. If the handler rejects, the connection is closed.
+ * @throws Error naming the port if it is in use or not permitted.
  */
 export async function serveHttps(handler: HttpHandler, options: HttpsOptions): Promise<SocketServer> {
   const { createServer } = require('node:https') as typeof https
@@ -101,14 +99,14 @@ export async function serveHttps(handler: HttpHandler, options: HttpsOptions): P
   return await listen(server, 'https', options, port)
 }
 
-/** Keeps connections that ask for nothing, or without end, from taking the place of those that ask. */
+/** Keeps idle connections and endless requests from displacing real requests. */
 class GuardedPort {
   readonly #handler: HttpHandler
   readonly #guard: Guard
   readonly #refuses: NonNullable<ListenOptions['refuses']>
-  /** Connections of which nothing is being answered, by address; the oldest first. */
+  /** Connections without a request in progress, by address; oldest first. */
   readonly #waiting = new Map<string, Socket>()
-  /** Of all bodies that are being read. */
+  /** Total size of the bodies that are being read. */
   #bytes = 0
 
   constructor(handler: HttpHandler, guard: Guard, { refuses = () => undefined }: ListenOptions) {
@@ -148,7 +146,7 @@ class GuardedPort {
     oldest[1].destroy()
   }
 
-  /** Undefined for a body that is too long, or one too many. */
+  /** Undefined if the body, or all bodies together, exceed the limit. */
   async #readBody(request: IncomingMessage): Promise<Uint8Array | undefined> {
     const { bodyBytes } = this.#guard
     const chunks: Uint8Array[] = []
@@ -167,7 +165,7 @@ class GuardedPort {
   }
 }
 
-/** Of a connection with and without its encryption. */
+/** The same for the TLS socket and the raw socket of a connection. */
 function nameOf({ remoteAddress = '', remotePort = 0 }: Socket): string {
   return `${remoteAddress} ${remotePort}`
 }
@@ -179,7 +177,7 @@ async function listen(
   guarded: GuardedPort,
 ): Promise<SocketServer> {
   const sockets = new Set<Socket>()
-  // From the first byte on: a connection in the middle of its handshake must not hold up closing.
+  // Tracked from the start: a connection in its TLS handshake must not delay closing.
   server.on('connection', (socket: Socket) => {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
@@ -206,7 +204,7 @@ async function listen(
   }
 }
 
-/** A client that goes away in the middle of something is no failure of the server. */
+/** A client that disconnects in the middle of a request is not an error of the server. */
 function endOnError(socket: Socket): void {
   socket.on('error', () => socket.destroy())
 }
@@ -239,12 +237,12 @@ async function answer(
     const answered = await handler({ ...head, ...(body.length > 0 && { body }) }, gone.signal)
     await send(answered, response, head.method, gone.signal)
   } catch {
-    // A request or a reply that is lost on the way: the client sees its connection break.
+    // The handler rejected. To the client, a closed connection looks like a lost request or response.
     socket.destroy()
   }
 }
 
-/** Answers without having read the body, which is not read any more. */
+/** Responds without reading the body; the connection is closed. */
 async function refuse(
   { status, headers, body }: HttpResponse,
   request: IncomingMessage,
@@ -285,7 +283,7 @@ async function send(
   gone: AbortSignal,
 ): Promise<void> {
   response.writeHead(answered.status, answered.headers)
-  // A stream without events must still show its client that it has begun.
+  // A stream without events must still send its headers.
   response.flushHeaders()
   if (method !== 'HEAD' && answered.status !== 304) {
     for await (const chunk of answered.body) {

@@ -1,14 +1,14 @@
-/** How a value follows a list. */
+/** How to aggregate a list. */
 export interface TallyRules<Item, Value> {
-  /** The value of an empty list. */
+  /** The aggregate of an empty list. */
   readonly begin: () => Value
-  /** Changes the value by an item that has come (1), or takes that back when it has gone (-1). */
+  /** Adds an item to the aggregate (1) or removes it (-1). */
   readonly count: (value: Value, item: Item, by: 1 | -1) => void
 }
 
 /**
- * Works something out of a list that is asked about time and again, and mostly is as it was: of each list only what is
- * not in the one before is looked at. Items never change; who changes one puts another in its place.
+ * Aggregates a list that is read again and again and rarely changes: only items that differ from the previous
+ * list are counted. Items are immutable; a changed item is a new object.
  */
 export class Tally<Item extends object, Value> {
   readonly #rules: TallyRules<Item, Value>
@@ -19,19 +19,19 @@ export class Tally<Item extends object, Value> {
   }
 
   /**
-   * Costs as much as there are items that differ, and one look at each place.
-   * @param items never changed after they were given; none of them twice.
-   * @returns the value, which is changed when another list is asked about.
+   * Takes time in proportion to the items that differ, plus one comparison per item.
+   * @param items must not change after the call and contain no item twice.
+   * @returns the aggregate, which the next call changes in place.
    */
   of(items: readonly Item[]): Value {
     const { begin, count } = this.#rules
     const { items: before, value } = this.#last ?? { items: [], value: begin() }
     if (before !== items || this.#last === undefined) {
-      // What is worked out only in part is worked out anew the next time.
+      // If counting throws, the next call starts from scratch.
       this.#last = undefined
-      const { gone, come } = differences(before, items)
-      for (const item of gone) count(value, item, -1)
-      for (const item of come) count(value, item, 1)
+      const { removed, added } = differences(before, items)
+      for (const item of removed) count(value, item, -1)
+      for (const item of added) count(value, item, 1)
       this.#last = { items, value }
     }
     return value
@@ -39,10 +39,10 @@ export class Tally<Item extends object, Value> {
 }
 
 interface Differences<Item> {
-  /** What is not in the later list, or elsewhere in it. */
-  readonly gone: readonly Item[]
-  /** What is not in the earlier list, or was elsewhere in it. */
-  readonly come: readonly Item[]
+  /** Items that are missing in the later list, or moved. */
+  readonly removed: readonly Item[]
+  /** Items that are missing in the earlier list, or moved. */
+  readonly added: readonly Item[]
 }
 
 function differences<Item extends object>(
@@ -58,10 +58,10 @@ function differences<Item extends object>(
   const later = after.slice(start, after.length - same)
   if (earlier.length === later.length)
     return {
-      gone: earlier.filter((item, at) => item !== later[at]),
-      come: later.filter((item, at) => item !== earlier[at]),
+      removed: earlier.filter((item, at) => item !== later[at]),
+      added: later.filter((item, at) => item !== earlier[at]),
     }
-  const gone = new Set(earlier)
-  const come = later.filter((item) => !gone.delete(item))
-  return { gone: [...gone], come }
+  const removed = new Set(earlier)
+  const added = later.filter((item) => !removed.delete(item))
+  return { removed: [...removed], added }
 }

@@ -1,19 +1,18 @@
-/** An HTTP request as both clients and in-process servers see it. Header names are lower case. */
+/** An HTTP request, as both clients and in-process servers see it. Header names are lower case. */
 export interface HttpRequest {
   readonly method: string
-  /** Escaped path with its query, exactly as on the wire, for example `/api/v1/pods?limit=5`. */
+  /** Escaped path with query, exactly as on the wire: `/api/v1/pods?limit=5`. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array
   /**
-   * Who reads the answer would rather be woken seldom than at once: of an answer that goes on and on, what arrives
-   * within so many milliseconds of the last reading may be handed over together. Whoever has nothing to wait for on
-   * its way, such as a server of this process, takes no notice.
+   * The reader prefers fewer, larger chunks: data of a stream that arrives within this many milliseconds of the
+   * last read may be delivered together. In-process servers ignore it.
    */
   readonly gatherMs?: number
 }
 
-/** An HTTP response. `body` yields chunks as they arrive; a watch yields until it ends. */
+/** `body` yields chunks as they arrive; that of a watch yields until the watch ends. */
 export interface HttpResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -21,17 +20,17 @@ export interface HttpResponse {
 }
 
 /**
- * Carries requests to one server: over a socket, or straight into an in-process one.
- * Rejects on transport failures (refused, reset, timeout, abort); any answered status resolves.
+ * Sends requests to one server, over a socket or in process. Rejects on transport failures (refused, reset,
+ * timeout, abort); resolves for every HTTP status.
  */
 export interface Transport {
   send(request: HttpRequest, signal?: AbortSignal): Promise<HttpResponse>
 }
 
-/** An in-process HTTP server: what a socket adaptor or an in-process {@link Transport} calls. */
+/** An in-process HTTP server, called by a socket server or by an in-process {@link Transport}. */
 export type HttpHandler = (request: HttpRequest, signal?: AbortSignal) => Promise<HttpResponse>
 
-/** Reads a body to its end as UTF-8 text. */
+/** Reads a whole body as UTF-8 text. */
 export async function readText(body: AsyncIterable<string | Uint8Array>): Promise<string> {
   let decoder: InstanceType<typeof TextDecoder> | undefined
   let text = ''
@@ -42,7 +41,6 @@ export async function readText(body: AsyncIterable<string | Uint8Array>): Promis
   return decoder === undefined ? text : text + decoder.decode()
 }
 
-/** A body of one chunk. */
 export async function* oneChunk(text: string | Uint8Array): AsyncGenerator<string | Uint8Array> {
   yield text
 }

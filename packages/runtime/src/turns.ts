@@ -1,13 +1,15 @@
-/** Splits long work into slices, so that the thread can serve other work in between. */
+/** Splits long work into slices, so that the event loop can do other work in between. */
 import type { Clock } from './clock.ts'
 
-/** The event loop as a capability. */
 export interface Turns {
-  /** Resolves in a later turn, when what was waiting for this thread has run. */
+  /** Resolves in a later turn of the event loop. */
   next(): Promise<void>
 }
 
-/** One of those who wait goes on in each turn, first come first served: their slices would add up in one. */
+/**
+ * Resumes one waiter per turn, in order: several slices in one turn would block the event loop for their total
+ * time.
+ */
 class EventLoopTurns implements Turns {
   readonly #waiting: (() => void)[] = []
 
@@ -28,21 +30,19 @@ class EventLoopTurns implements Turns {
   }
 }
 
-/** The event loop of this thread. Constructed into what composition roots build. */
 export const eventLoopTurns: Turns = new EventLoopTurns()
 
-/** How long work is cut. */
 export interface Slicing {
   readonly clock: Pick<Clock, 'monotonic'>
   readonly turns: Turns
-  /** The thread is given up after this many milliseconds, at the end of the step in progress. */
+  /** After this many milliseconds, and the step in progress, the event loop gets a turn. */
   readonly sliceMs: number
 }
 
 /**
- * Takes step after step until there are no more, in as many turns as that needs.
- * @param shouldStop asked at the start of each turn; once it holds, the rest is not done.
- * @returns what the steps return, or undefined when they were stopped.
+ * Runs all steps, in as many turns of the event loop as needed.
+ * @param shouldStop is called at the start of each turn; if true, the remaining steps are skipped.
+ * @returns what the steps return, or undefined if they were stopped.
  */
 export async function inSlices<T>(steps: Iterator<unknown, T, undefined>, slicing: Slicing): Promise<T>
 export async function inSlices<T>(

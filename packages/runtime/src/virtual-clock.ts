@@ -1,7 +1,7 @@
 import { nextTick } from 'node:process'
 import { type Clock, sleepOn } from './clock.ts'
 
-/** Where timers need no turn of the event loop, this many share one. */
+/** With `turns` 0, this many timers share one turn of the event loop. */
 const mostTimersInTurn = 16
 
 interface Timer {
@@ -12,8 +12,8 @@ interface Timer {
 }
 
 /**
- * A clock that only moves when told to. Timers due at the same instant run in the order in which
- * they were set, and all microtasks settle between two timers, so a run is reproducible.
+ * A clock that only moves when told to. Timers due at the same instant run in the order in which they were set,
+ * and all microtasks settle between two timers, so a run is reproducible.
  */
 export class VirtualClock implements Clock {
   #now: number
@@ -24,9 +24,10 @@ export class VirtualClock implements Clock {
   #timersInTurn = 0
 
   /**
-   * @param startMs Unix time in milliseconds at which this clock starts.
-   * @param turns turns of the event loop between two timers; each costs about as much as a small timer. None are
-   * needed where nothing but promises is waited for; then there is one after some timers, for others who wait.
+   * @param startMs Unix milliseconds at which the clock starts.
+   * @param turns turns of the event loop between two timers; each costs about as much as a small timer. 0 is
+   * enough if the code only awaits promises; then a turn is taken only after every few timers, for other users
+   * of the event loop.
    */
   constructor(startMs: number = Date.UTC(2026, 0, 1), turns: number = 4) {
     this.#now = startMs
@@ -47,7 +48,7 @@ export class VirtualClock implements Clock {
   }
 
   after(ms: number, callback: () => void): () => void {
-    // Whole milliseconds: a fraction would vanish beside the size of a Unix time, and time would stand still.
+    // Whole milliseconds: a fraction is lost in the precision of a Unix time, and time would stand still.
     const timer: Timer = {
       at: this.#now + Math.ceil(Math.max(0, ms)),
       order: this.#order++,
@@ -60,7 +61,7 @@ export class VirtualClock implements Clock {
     }
   }
 
-  /** Moves time forward by `ms`, running every timer that falls due on the way, in order. */
+  /** Moves time forward by `ms` and runs every timer on the way, in order. */
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms
     await this.#settle()
@@ -76,8 +77,8 @@ export class VirtualClock implements Clock {
   }
 
   /**
-   * Advances from timer to timer until `done()` holds, or to the limit; no further than the last timer.
-   * @returns whether it held before `limitMs` of virtual time had passed.
+   * Moves from timer to timer until `done()` holds, the limit is reached or no timer is left.
+   * @returns whether `done()` held within `limitMs` of virtual time.
    */
   async advanceUntil(done: () => boolean, limitMs: number): Promise<boolean> {
     const end = this.#now + limitMs
@@ -97,7 +98,7 @@ export class VirtualClock implements Clock {
     return true
   }
 
-  /** Lets every promise continuation that is ready run, including work bridged through the event loop. */
+  /** Runs every promise continuation that is ready, including work bridged through the event loop. */
   #settle(): Promise<void> {
     if (this.#turns === 1) return nextTurn()
     if (this.#turns > 1) return manyTurns(this.#turns)
@@ -148,7 +149,7 @@ async function manyTurns(turns: number): Promise<void> {
   for (let turn = 0; turn < turns; turn++) await nextTurn()
 }
 
-/** Ticks come when no continuation is left, if asked for from one. */
+/** `nextTick` callbacks run when the microtask queue is empty, if they are scheduled from a microtask. */
 function promisesSettled(): Promise<void> {
   return new Promise((resolve) => {
     queueMicrotask(() => {
