@@ -1,4 +1,4 @@
-/** What nodes and workloads cost; no state of a cluster is loaded with it. */
+/** Costs of nodes and workloads. This entry point loads no cluster state. */
 export {
   type CostDimension,
   type CostGroup,

@@ -1,4 +1,4 @@
-/** Answers about one cluster: why something waits, or is still there. */
+/** Explains why a pod is pending, why a node still exists, and so on. */
 export { Study } from './study/study.ts'
 export {
   explainPending,

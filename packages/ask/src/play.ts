@@ -1,4 +1,4 @@
-/** What plays clusters on virtual time; the embedded cluster is loaded with it. */
+/** Plays clusters on virtual time. This entry point loads the embedded cluster. */
 export { runCase } from './cases/run.ts'
 export { replay } from './trace/replay.ts'
 export { defaultPlayTimes, Play } from './play/play.ts'

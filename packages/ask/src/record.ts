@@ -1,4 +1,4 @@
-/** What a controller needs to record; nothing of the embedded cluster is loaded with it. */
+/** What a controller needs to record. This entry point loads nothing of the embedded cluster. */
 export { priceOfLabels } from './play/catalogue.ts'
 export type { SnapshotCatalogue } from './snapshot/snapshot.ts'
 export { sharedCatalogues } from './snapshot/take.ts'

@@ -1,4 +1,4 @@
-/** Schemas of what commands print, and what schemas are made with. */
+/** Schemas of what commands print, and the builders of schemas. */
 export {
   byName,
   count,

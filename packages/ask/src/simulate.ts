@@ -1,4 +1,4 @@
-/** What would become of a cluster after a change. */
+/** Simulates changes of a cluster. */
 export {
   type ChangedSnapshot,
   changedSnapshot,

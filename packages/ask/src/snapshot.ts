@@ -1,4 +1,4 @@
-/** Snapshots: how they are taken, read and written; nothing of the engine or the embedded cluster is loaded with it. */
+/** Takes, reads and writes snapshots. This entry point loads neither the engine nor the embedded cluster. */
 export { readSnapshot, writeSnapshot } from './snapshot/file.ts'
 export {
   readSnapshotText,

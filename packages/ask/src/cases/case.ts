@@ -1,7 +1,7 @@
-/** Cases of NodePools under test (ask.md 7). */
+/** Test cases of NodePools (ask.md 7). */
 import type { KubeObject, OfferingRef, PodSpec } from '@tenon/api'
 
-/** Pods of one workload, as a case writes them. */
+/** Pods of one workload. */
 interface CasePods {
   readonly name: string
   readonly namespace: string
@@ -10,36 +10,35 @@ interface CasePods {
   readonly spec: PodSpec
 }
 
-/** One thing that happens. */
 export type CaseStep =
   | { readonly kind: 'pods'; readonly pods: CasePods }
-  /** Objects as the API server would store them: workloads that are created, NodePools that are edited. */
+  /** Objects as the API server would store them: new workloads, changed NodePools. */
   | { readonly kind: 'apply'; readonly objects: readonly KubeObject[] }
   | { readonly kind: 'delete'; readonly object: string }
   | { readonly kind: 'scale'; readonly workload: string; readonly replicas: number }
-  /** An offering that cannot be bought any more; what is absent means any. */
+  /** An offering becomes unavailable; a missing field matches any. */
   | { readonly kind: 'lose'; readonly offering: Partial<OfferingRef> }
   | { readonly kind: 'price'; readonly instanceType: string; readonly pricePerHour: number }
-  /** Time that passes, after all other steps. */
+  /** Time passes, after all other steps. */
   | { readonly kind: 'pass'; readonly ms: number }
 
-/** What a case demands; what is absent is not looked at. */
+/** What a case expects; missing fields are not checked. */
 export interface CaseExpectations {
-  /** Pods that run, of those of the case: all of them, or so many. */
+  /** Pods of the case that run: all of them, or a number. */
   readonly running?: 'all' | number
-  /** The only NodePools whose nodes take pods of the case. */
+  /** The only NodePools whose nodes may run pods of the case. */
   readonly nodePools?: readonly string[]
-  /** The only instance types that are launched, and types that are not. */
+  /** Instance types that may be launched, and types that must not be. */
   readonly instanceTypes?: readonly string[]
   readonly noInstanceTypes?: readonly string[]
   readonly nodesAtMost?: number
   /** Of all nodes. */
   readonly pricePerHourAtMost?: number
-  /** Whether pods of the case are spread over zones that differ by one pod at most. */
+  /** Whether the numbers of the case's pods per zone differ by one at most. */
   readonly zonesBalanced?: true
-  /** Whether no pod is evicted in the time that passes. */
+  /** Whether no pod is evicted while time passes. */
   readonly noDisruption?: true
-  /** Pods that stay pending; the reason is a code of the engine, any unless given. */
+  /** Pods that stay pending. The reason is a code of the engine; default: any. */
   readonly pending?: readonly { readonly pod: string; readonly reason?: string }[]
 }
 
@@ -55,13 +54,13 @@ export interface CaseFailure {
   readonly field: string
   readonly expected: string
   readonly found: string
-  /** Why, where a pod waits. */
+  /** Why a pod is pending, if one is. */
   readonly explanation?: string
 }
 
-/** What came out of a case. */
+/** The result of a case. */
 export interface CaseOutcome {
   readonly failures: readonly CaseFailure[]
-  /** What was observed, for `--update`. */
+  /** The observed values, for `--update`. */
   readonly observed: CaseExpectations
 }

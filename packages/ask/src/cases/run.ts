@@ -1,4 +1,4 @@
-/** Runs cases (ask.md 7): deterministic, without a cluster. */
+/** Runs test cases (ask.md 7): deterministic, without a cluster. */
 import { type InstanceType, labels, type NodeClaim, ownValue, type Pod, sumOfPrices } from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
 import type { PendingDecision } from '@tenon/operator'
@@ -13,7 +13,7 @@ import type { Case, CaseExpectations, CaseFailure, CaseOutcome, CaseStep } from 
 /** The outcome, or why the case cannot be run. */
 export type CaseResult = CaseOutcome | { readonly problem: string }
 
-/** @param objectName reads names such as `deployment/shop/web`; undefined for what is none. */
+/** @param objectName parses names such as `deployment/shop/web`; undefined for anything else. */
 export async function runCase(
   given: Snapshot,
   { when, expect }: Case,
@@ -124,7 +124,7 @@ function repriced(
 
 const isPod = (object: { readonly kind: string }): object is Pod => object.kind === 'Pod'
 
-/** UIDs of the pods that the case is about: those that came with its steps; all that wait when there are none. */
+/** The pods that a case is about: those that its steps created, or all pending pods if there are none. */
 function uidsOf(snapshot: Snapshot, given: Snapshot): ReadonlySet<string> {
   const before = new Set(given.objects.filter(isPod).map(({ metadata }) => metadata.uid ?? ''))
   const now = snapshot.objects.filter(isPod).map(({ metadata }) => metadata.uid ?? '')
@@ -139,7 +139,7 @@ interface SeenParts {
   readonly play: SnapshotPlayReport | undefined
 }
 
-/** What a case shows. */
+/** Collects what a case observes. */
 class Seen {
   readonly #parts: SeenParts
 
@@ -147,7 +147,7 @@ class Seen {
     this.#parts = parts
   }
 
-  /** Pods of the case that have no place. */
+  /** Pods of the case that could not be placed. */
   waiting(): readonly { readonly pod: Pod; readonly code: string }[] {
     const { input, result } = this.#parts.decision
     const failures = result.failures.map(({ pod, reason }) => ({ pod, codes: codesOf(reason) }))
@@ -168,7 +168,7 @@ class Seen {
     return this.pods - this.waiting().length
   }
 
-  /** NodePools of the nodes that take pods of the case; a node without one is `(none)`. */
+  /** NodePools of the nodes with pods of the case; `(none)` for a node without a NodePool. */
   nodePools(): readonly string[] {
     const { decision, snapshot } = this.#parts
     const pools = new Map(
@@ -204,7 +204,7 @@ class Seen {
     ])
   }
 
-  /** Pods of the case by zone, as far as their node is bound to one. */
+  /** Pods of the case by zone, without those on nodes that have no zone. */
   zones(): ReadonlyMap<string, number> {
     const counts = new Map<string, number>()
     for (const { requirements, pods } of this.#claims()) {
@@ -243,7 +243,7 @@ class Seen {
   }
 }
 
-/** The code of a reason, and those of the NodePools. */
+/** The code of a reason, and the codes of its NodePools. */
 function codesOf(reason: PendingDecision['result']['failures'][number]['reason']): readonly string[] {
   return reason.kind === 'noTemplate'
     ? sorted(reason.templates.map((each) => each.reason.kind))

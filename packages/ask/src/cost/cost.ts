@@ -1,51 +1,52 @@
-/** What a cluster costs, and whom it serves (ask.md 11). */
+/** What a cluster costs, by owner, namespace, NodePool and so on (ask.md 11). */
 import { type PricePerHour, sumOfPrices } from '@tenon/api'
 import { priceShares } from '@tenon/operator/objects'
 import type { PricedInstance, PricedPod } from './priced.ts'
 
-/** A month is so long everywhere (ask.md, trap 5). */
+/** Defined once, so that all monthly figures agree (ask.md, trap 5). */
 export const hoursPerMonth = 730
 
 export const costDimensions = ['nodepool', 'namespace', 'owner', 'type', 'zone'] as const
 
 export type CostDimension = (typeof costDimensions)[number]
 
-/** One line of a report. */
 export interface CostGroup {
-  /** Value of the dimension; of an owner `namespace/kind/name`; absent for instances without one. */
+  /** Value of the dimension; for an owner `namespace/kind/name`. Absent for instances without one. */
   readonly name?: string
   readonly instances: number
-  /** In a report by namespace or owner, with those that CapacityBuffers keep room for. */
+  /** In a report by namespace or owner: including placeholder pods of CapacityBuffers. */
   readonly pods: number
-  /** What requests take of the prices, per hour. */
+  /** The share of the prices that requests account for, per hour. */
   readonly requestedPerHour: number
-  /** What nobody has asked for, per hour; 0 in a report by namespace or owner, where it is apart. */
+  /**
+   * The share that no pod requests, per hour; always 0 in a report by namespace or owner, which has one
+   * figure for the whole cluster.
+   */
   readonly idlePerHour: number
-  /** Instances without a known price; in a report by namespace or owner, pods on those. */
+  /** Instances with an unknown price; in a report by namespace or owner, the pods on them. */
   readonly unpriced: number
 }
 
 export interface CostReport {
   readonly by: CostDimension
-  /** The most expensive first, then by name. */
+  /** Most expensive first, then by name. */
   readonly groups: readonly CostGroup[]
-  /** What nobody has asked for, and no group has. */
+  /** The share that no pod requests and that belongs to no group. */
   readonly idlePerHour: number
-  /** The sum of all groups and of what is idle. */
+  /** Sum of all groups and of the idle share. */
   readonly totalPerHour: number
   readonly instances: number
-  /** Instances that cost something nobody knows; they are in no sum. */
+  /** Instances with an unknown price; no sum includes them. */
   readonly unpriced: readonly { readonly name: string; readonly type?: string }[]
 }
 
-/** Gathers the prices of instances. */
 export function costReport(instances: readonly PricedInstance[], by: CostDimension): CostReport {
   const sums = new CostSums(by)
   for (const instance of instances) sums.add(instance)
   return sums.report()
 }
 
-/** A report that is made one instance after the other: a large cluster is not added up in one go. */
+/** Builds a report one instance at a time, so that large clusters can be processed in slices. */
 export class CostSums {
   readonly #by: CostDimension
   readonly #groups = new Map<string | undefined, Totals>()
@@ -69,7 +70,6 @@ export class CostSums {
     if (pricePerHour === undefined) this.#unpriced.push({ name, ...(type !== undefined && { type }) })
   }
 
-  /** Of what was added so far. */
   report(): CostReport {
     return {
       by: this.#by,
@@ -138,14 +138,14 @@ function byCost(a: CostGroup, b: CostGroup): number {
   return (a.name ?? '') < (b.name ?? '') ? -1 : 1
 }
 
-/** Parts of a price per hour. */
+/** The price of an instance per hour, split by pod. */
 interface Shares {
   /** In the order of the pods. */
   readonly pods: readonly number[]
   readonly idle: number
 }
 
-/** Undefined when the price is not known. */
+/** Undefined if the price is unknown. */
 function sharesOf({ pricePerHour, allocatable, pods }: PricedInstance): Shares | undefined {
   if (pricePerHour === undefined) return undefined
   const shares = priceShares(

@@ -1,4 +1,4 @@
-/** What a pod belongs to, as people name it: the Deployment rather than its ReplicaSet. */
+/** The workload of a pod as users know it: the Deployment instead of its ReplicaSet. */
 import { controllerOf, type KubeObject, ownValue } from '@tenon/api'
 
 export interface Owner {
@@ -9,8 +9,8 @@ export interface Owner {
 const templateHash = 'pod-template-hash'
 
 /**
- * The controller of a pod. A ReplicaSet whose name ends in the pod's template hash is made by a Deployment. A pod
- * without a controller owns itself.
+ * The controller of a pod. A ReplicaSet whose name ends in the pod's template hash belongs to a Deployment. A
+ * pod without a controller is its own owner.
  */
 export function ownerOf(pod: KubeObject): Owner {
   const controller = controllerOf(pod)

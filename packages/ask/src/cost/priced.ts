@@ -1,4 +1,4 @@
-/** The instances of a snapshot, what each costs, and the pods on it. */
+/** The instances of a snapshot with their prices and pods. */
 import {
   apiVersionOf,
   karpenterKinds,
@@ -17,20 +17,20 @@ import { nodePrice } from '@tenon/operator/objects'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { ownerOf, type Owner } from './owner.ts'
 
-/** A pod, and what it asks for. */
+/** A pod and its requests. */
 export interface PricedPod {
   readonly namespace: string
   readonly name: string
   readonly owner: Owner
   /** In canonical units. */
   readonly requests: Resources
-  /** It only stands for room that a CapacityBuffer keeps. */
+  /** A placeholder pod of a CapacityBuffer. */
   readonly isRoom?: true
 }
 
-/** An instance: a Node, or a NodeClaim whose Node is not there yet. */
+/** A Node, or a NodeClaim without a Node yet. */
 export interface PricedInstance {
-  /** Of the Node, else of the NodeClaim. */
+  /** Of the Node, or of the NodeClaim if there is no Node. */
   readonly name: string
   readonly nodePool?: string
   readonly type?: string
@@ -42,8 +42,8 @@ export interface PricedInstance {
 }
 
 /**
- * All instances that cost something: every Node, and every NodeClaim that was launched and has no Node. A price
- * is that of the offering in the catalogue (ask.md 11).
+ * All instances that are paid for: every Node, and every launched NodeClaim without a Node. The price is that
+ * of the offering in the catalogue (ask.md 11).
  */
 export function pricedInstances(snapshot: Snapshot): readonly PricedInstance[] {
   const nodes = ofKind(snapshot, kinds.node)
@@ -68,7 +68,6 @@ export function pricedInstances(snapshot: Snapshot): readonly PricedInstance[] {
   ]
 }
 
-/** The objects of one kind. */
 export function ofKind<T extends KubeObject>(
   { objects }: Pick<Snapshot, 'objects'>,
   type: ResourceType<T>,
@@ -79,7 +78,7 @@ export function ofKind<T extends KubeObject>(
   )
 }
 
-/** What the offerings of a snapshot cost. */
+/** The prices of a snapshot's catalogues. */
 export class PriceList {
   readonly #catalogues: Snapshot['catalogues']
 
@@ -87,7 +86,7 @@ export class PriceList {
     this.#catalogues = catalogues
   }
 
-  /** By the labels of a Node or a NodeClaim. One without a NodePool may be of any catalogue. */
+  /** Finds the price by labels. A Node without a NodePool is looked up in all catalogues. */
   of({ metadata }: KubeObject): PricePerHour {
     const own = metadata.labels ?? {}
     const [pool, typeName] = [ownValue(own, labels.nodePool), ownValue(own, labels.instanceType)]
@@ -118,7 +117,7 @@ function described(
   }
 }
 
-/** A pod that has ended takes nothing any more. */
+/** Whether a pod occupies resources: it has not terminated. */
 function isCounted({ status }: Pod): boolean {
   return status?.phase !== 'Succeeded' && status?.phase !== 'Failed'
 }
@@ -128,7 +127,7 @@ function pricedPod(pod: Pod): PricedPod {
   return { namespace, name, owner: ownerOf(pod), requests: podRequests(pod.spec, pod.status) }
 }
 
-/** The pods for which CapacityBuffers keep room on an instance, by its provider ID. */
+/** The placeholder pods of CapacityBuffers on an instance, by its provider ID. */
 function roomsOf({ memory }: Snapshot): (providerID: string | undefined) => readonly PricedPod[] {
   const buffers = new Map(
     memory.buffers.map(({ uid, namespace, name, template }) => {

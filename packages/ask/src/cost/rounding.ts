@@ -1,14 +1,17 @@
-/** How prices are rounded, everywhere: also on the page, so that this file takes from no other one. */
+/** Rounds prices, everywhere in the same way. The page uses it too, so this file must not import anything. */
 
-/** The amount in units of the last of `digits` decimals. Halves go up, whatever the binary fraction. */
+/**
+ * The amount as an integer in units of the last of `digits` decimals. Halves round up, regardless of their
+ * binary representation.
+ */
 export function roundedUnits(amount: number, digits: number): number {
   return Math.round(Number((amount * 10 ** digits).toPrecision(12)))
 }
 
 /**
- * `total` and `parts` rounded to `digits` decimals. The parts with the largest remainders are rounded up until the
- * sum is right: none is off by a whole unit of the last decimal.
- * @param parts of `total`, none below 0.
+ * Rounds `total` and `parts` to `digits` decimals so that the parts add up to the total. The parts with the
+ * largest remainders are rounded up, so none is off by a whole unit.
+ * @param parts non-negative parts of `total`.
  */
 export function roundedParts(
   parts: readonly number[],

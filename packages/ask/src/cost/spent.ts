@@ -1,35 +1,34 @@
-/** What NodePools have cost over a time, from the journal (ask.md 11). */
+/** What NodePools cost over a period, from the journal (ask.md 11). */
 import { conditionOf, labels, type NodeClaim, type PricePerHour } from '@tenon/api'
 import type { JournalEntry, JournalKind } from '@tenon/operator'
 
-/** A time, in Unix milliseconds. */
+/** A period, in Unix milliseconds. */
 export interface Span {
   readonly fromMs: number
   readonly toMs: number
 }
 
-/** What one NodePool has cost. */
 export interface SpentGroup {
   /** Absent for instances without a NodePool. */
   readonly nodePool?: string
-  /** In the provider's currency, not per hour. */
+  /** A total in the provider's currency, not a rate. */
   readonly spent: number
   readonly instanceHours: number
-  /** Instances without a known price; their hours are counted, and cost nothing here. */
+  /** Instances with an unknown price: their hours are counted, their cost is not. */
   readonly unpriced: number
 }
 
 export interface SpentReport extends Span {
-  /** The most expensive first, then by name. */
+  /** Most expensive first, then by name. */
   readonly groups: readonly SpentGroup[]
   readonly spent: number
-  /** Time of the oldest entry; before it, instances that are gone are not known. Absent without entries. */
+  /** Time of the oldest entry; instances that were removed earlier are unknown. Absent if there are no entries. */
   readonly journalFromMs?: number
-  /** NodeClaims without a known price. */
+  /** NodeClaims with an unknown price. */
   readonly unpriced: readonly string[]
 }
 
-/** An instance that is there, and what it costs. */
+/** An existing instance and its price. */
 export interface PresentClaim {
   readonly claim: NodeClaim
   readonly pricePerHour: PricePerHour
@@ -45,10 +44,10 @@ interface Life {
 const hourMs = 3_600_000
 
 /**
- * Adds up what each instance has cost in a time. One that is there costs from when it was launched; one that is
- * gone from the entry `launched`, or from the beginning if there is none, to the entry `removed`. One that is neither
- * there nor `removed` costs until now: its end is not known.
- * @param entries of the journal, in any order; those of an observer, who does nothing, are left out.
+ * Sums up the cost of each instance in a period. An existing instance costs from its launch; a removed one from
+ * its `launched` entry, or from the start of the period if there is none, to its `removed` entry. One that
+ * neither exists nor has a `removed` entry costs until now, as its end is unknown.
+ * @param entries of the journal, in any order. Entries in observe mode are ignored, as nothing was done.
  */
 export function spentReport(
   present: readonly PresentClaim[],
@@ -83,7 +82,7 @@ export function spentReport(
   }
 }
 
-/** By the names of NodeClaims, which are never used again. */
+/** Groups by NodeClaim name, which is never reused. */
 function livesOf(
   present: readonly PresentClaim[],
   entries: readonly JournalEntry[],
@@ -96,8 +95,8 @@ function livesOf(
     if (fromMs !== undefined)
       lives.set(claim.metadata.name, { nodePool, fromMs, toMs: span.toMs, pricePerHour })
   }
-  for (const [name, told] of entriesByClaim(entries)) {
-    const life = lifeTold(told, span)
+  for (const [name, ofClaim] of entriesByClaim(entries)) {
+    const life = lifeFrom(ofClaim, span)
     const known = lives.get(name)
     if (life === undefined) continue
     if (known === undefined) lives.set(name, life)
@@ -112,8 +111,8 @@ function entriesByClaim(entries: readonly JournalEntry[]): ReadonlyMap<string, r
   return new Map([...groups].map(([name, each]) => [name, each.map(({ entry }) => entry)]))
 }
 
-/** Entries that tell the price of the one NodeClaim that they are about. */
-const priceTellers: ReadonlySet<JournalKind> = new Set([
+/** Kinds of entries with the price of a single NodeClaim. */
+const pricedKinds: ReadonlySet<JournalKind> = new Set([
   'launched',
   'registered',
   'initialized',
@@ -121,8 +120,8 @@ const priceTellers: ReadonlySet<JournalKind> = new Set([
   'removed',
 ])
 
-/** What the entries about one NodeClaim tell of its instance; undefined when there was none, or they do not tell. */
-function lifeTold(entries: readonly JournalEntry[], span: Span): Life | undefined {
+/** The lifetime of an instance according to the journal; undefined if there was none or the entries do not say. */
+function lifeFrom(entries: readonly JournalEntry[], span: Span): Life | undefined {
   const timeOf = (kind: JournalKind) => {
     const found = entries.find((entry) => entry.kind === kind)
     return found && Date.parse(found.at)
@@ -133,7 +132,7 @@ function lifeTold(entries: readonly JournalEntry[], span: Span): Life | undefine
     if (removedMs === undefined || neverWas) return undefined
   }
   const prices = entries
-    .filter(({ kind }) => priceTellers.has(kind))
+    .filter(({ kind }) => pricedKinds.has(kind))
     .map(({ kind, pricePerHour = {} }) =>
       kind === 'removal' || kind === 'removed' ? pricePerHour.before : pricePerHour.after,
     )
@@ -145,7 +144,7 @@ function lifeTold(entries: readonly JournalEntry[], span: Span): Life | undefine
   }
 }
 
-/** When it began to cost; undefined when it does not. */
+/** When the instance began to cost; undefined if it was not launched. */
 function launchedAt(claim: NodeClaim): number | undefined {
   if ((claim.status?.providerID ?? '') === '') return undefined
   const launched = conditionOf(claim, 'Launched')

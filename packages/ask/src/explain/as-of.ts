@@ -1,15 +1,18 @@
-/** How old the facts of an answer are, and who decided (ask.md 1). */
+/** The age and source of the facts of an answer (ask.md 1). */
 import { rfc3339 } from '@tenon/runtime'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 
 export interface AsOf {
   /** When the facts were read, RFC 3339. */
   readonly facts: string
-  /** `controller`: the one that decides. `standby`: one that waits to. `objects`: those of a cluster, without a controller. */
+  /**
+   * `controller`: the leader. `standby`: a controller that is not the leader. `objects`: the objects of a
+   * cluster, without a controller.
+   */
   readonly source: 'controller' | 'standby' | 'objects'
   /** Identity of the controller, or address of the API server. */
   readonly by: string
-  /** Where the instance types come from, where no controller was asked. */
+  /** Where the instance types come from, if not from a controller. */
   readonly catalogue?: string
 }
 

@@ -1,4 +1,4 @@
-/** How far a NodeClaim has come, and how long that takes (ask.md 2). */
+/** The progress of a NodeClaim, and how long its next step usually takes (ask.md 2). */
 import { conditionOf, isConditionTrue, labels, type NodeClaim } from '@tenon/api'
 import { stepOfClaim } from '@tenon/operator/objects'
 import { rfc3339 } from '@tenon/runtime'
@@ -6,22 +6,22 @@ import type { Study } from '../study/study.ts'
 
 type Step = 'Launched' | 'Registered' | 'Initialized'
 
-/** The step that a claim has to take next. */
+/** The next step of a claim. */
 export interface ClaimPhase {
   readonly waitsFor: Step
-  /** What is said about it; absent when nothing is. */
+  /** The message of its condition, if any. */
   readonly message?: string
   readonly forSeconds: number
-  /** Of the last hundred claims of the NodePool that took the step; absent while none is known to have. */
+  /** Of the last hundred claims of the NodePool that took this step; absent if there are none. */
   readonly medianSeconds?: number
-  /** When the claim is given up, RFC 3339; absent when it never is. */
+  /** When the controller gives up on the claim, RFC 3339; absent if never. */
   readonly until?: string
   readonly isOverdue: boolean
-  /** What happens if the step is not taken. */
+  /** What happens if the step does not complete. */
   readonly otherwise: string
 }
 
-/** The order of the steps, each with the one before it. */
+/** The order of the steps: each with its predecessor. */
 const before: Readonly<Record<Step, Step | undefined>> = {
   Launched: undefined,
   Registered: 'Launched',
@@ -29,7 +29,7 @@ const before: Readonly<Record<Step, Step | undefined>> = {
 }
 const counted = 100
 
-/** @returns undefined once the claim has taken all steps. */
+/** @returns undefined if the claim has completed all steps. */
 export function claimPhase(study: Study, claim: NodeClaim): ClaimPhase | undefined {
   const { settings, takenAtMs } = study.snapshot
   const step = stepOfClaim(claim, settings)
@@ -57,7 +57,7 @@ function otherwiseText(type: Step, isLimited: boolean): string {
     : `Then the NodeClaim is deleted: ${again}`
 }
 
-/** Of the claims that exist, and of those that the journal tells of. */
+/** Uses existing claims and those in the journal. */
 function medianOf({ operator, snapshot }: Study, nodePool: string, type: Step): number | undefined {
   const times = new Map<string, Steps>()
   for (const entry of snapshot.journal) {

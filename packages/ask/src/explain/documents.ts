@@ -1,4 +1,4 @@
-/** Explanations as objects for programs (ask.md 1). */
+/** Explanations as JSON documents (ask.md 1). */
 import type { KubeObject } from '@tenon/api'
 import type { JournalEntry } from '@tenon/operator'
 import type { NodeExplanation } from './node.ts'
@@ -7,17 +7,15 @@ import type { PodExplanation } from './pod.ts'
 import type { RequestExplanation } from './request.ts'
 import type { PodGroupExplanation } from './pod-group.ts'
 
-/** An entry of the journal with the field names of `tenon journal -o json`. */
+/** A journal entry with the field names of `tenon journal -o json`. */
 export interface PrintedEntry extends Omit<JournalEntry, 'kind'> {
   readonly type: JournalEntry['kind']
 }
 
-/** A pod's explanation with entries as they are printed. */
 export interface PrintedPod extends Omit<PodExplanation, 'decision'> {
   readonly decision?: PrintedEntry
 }
 
-/** A node's explanation with entries as they are printed. */
 export interface PrintedNode extends Omit<NodeExplanation, 'madeBy' | 'history'> {
   readonly madeBy?: PrintedEntry
   readonly history: readonly PrintedEntry[]
@@ -36,7 +34,7 @@ export function podDocument({ decision, ...rest }: PodExplanation): KubeObject &
   }
 }
 
-/** @param name as it was asked for. */
+/** @param name as the user gave it. */
 export function nodeDocument(
   kind: 'NodeExplanation' | 'NodeClaimExplanation',
   name: string,

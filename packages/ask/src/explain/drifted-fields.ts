@@ -1,4 +1,4 @@
-/** Which fields of a NodePool a NodeClaim is not as they want it. */
+/** In which fields a NodeClaim differs from its NodePool. */
 import { isDeepStrictEqual } from 'node:util'
 import { type NodeClaim, type NodePool, ownValue } from '@tenon/api'
 import { incompatibility, labelRequirements, parseRequirements } from '@tenon/engine'
@@ -6,7 +6,7 @@ import { incompatibility, labelRequirements, parseRequirements } from '@tenon/en
 const nothingUndefined: ReadonlySet<string> = new Set()
 const compared = ['nodeClassRef', 'taints', 'startupTaints', 'expireAfter', 'terminationGracePeriod'] as const
 
-/** Paths in the NodePool; empty when the difference is in the node class or in the cloud. */
+/** Paths in the NodePool; empty if the claim drifted because of its node class or its instance. */
 export function driftedFields(claim: NodeClaim, { spec: { template } }: NodePool): readonly string[] {
   const own = claim.spec
   const fields = compared
@@ -33,7 +33,7 @@ export function driftedFields(claim: NodeClaim, { spec: { template } }: NodePool
   ]
 }
 
-/** No list and an empty one are the same; so is a lifetime that is not given, and the default. */
+/** Treats a missing list as empty, and a missing lifetime as the default. */
 function withoutEmpty(value: unknown): unknown {
   return Array.isArray(value) && value.length === 0 ? undefined : value
 }

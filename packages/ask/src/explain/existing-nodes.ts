@@ -1,21 +1,21 @@
-/** Why nodes that exist do not take a pod, in the words of kube-scheduler. */
+/** Why existing nodes do not fit a pod, in the words of kube-scheduler. */
 import type { Pod } from '@tenon/api'
 import { PodReader, type Rejection, Snapshot, unavailableMessage, VolumeIndex } from '@tenon/filters'
 import type { OperatorCore } from '@tenon/operator'
 
-/** What the nodes of a cluster say to a pod. */
+/** Which nodes fit a pod, and why the others do not. */
 export interface NodesAnswer {
-  /** Names of the nodes that would take it. */
+  /** Names of nodes that fit. */
   readonly fitting: readonly string[]
-  /** `0/5 nodes are available: 2 Insufficient cpu, …`; absent when some node would take it. */
+  /** `0/5 nodes are available: 2 Insufficient cpu, …`; absent if a node fits. */
   readonly message?: string
 }
 
-/** Holds a picture of the nodes and of the pods on them. */
+/** Runs the scheduler's filters on the nodes and pods of a snapshot. */
 export class ExistingNodes {
   readonly #filters: Snapshot
   readonly #count: number
-  /** By what of a pod nodes look at: pods of a workload get one answer. */
+  /** Results by the fields that filters read: pods of a workload share one. */
   readonly #known = new Map<string, NodesAnswer>()
 
   constructor({ caches }: Pick<OperatorCore, 'caches'>) {
@@ -63,7 +63,7 @@ export class ExistingNodes {
   }
 }
 
-/** What filters read of a pod that has no node. The volumes that it makes are named after it. */
+/** The fields of an unscheduled pod that filters read. Ephemeral volumes are named after the pod. */
 function seenOf({ metadata, spec, status }: Pod): string {
   const { labels, name, namespace, ownerReferences } = metadata
   const makesVolumes = spec.volumes?.some(({ ephemeral }) => ephemeral !== undefined) === true

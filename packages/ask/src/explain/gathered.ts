@@ -1,24 +1,23 @@
-/** Pods that wait for equal reasons, as one entry (ask.md 2). */
+/** Groups pending pods with equal reasons (ask.md 2). */
 import { controllerOf, type Pod } from '@tenon/api'
 import type { PodExplanation } from './pod.ts'
 
-/** Pods with one reason. */
+/** Pods with the same reason. */
 export interface PodGroup {
   readonly code: string
   readonly pods: number
   /** `Deployment shop/web`, most pods first; pods without a controller by their own names. */
   readonly workloads: readonly { readonly name: string; readonly pods: number }[]
-  /** The explanation of the first of them. */
+  /** The explanation of the first pod. */
   readonly example: PodExplanation
 }
 
-/** An explanation and the pod it is about. */
 export interface ExplainedPod {
   readonly pod: Pod
   readonly explanation: PodExplanation
 }
 
-/** Gathers pods by what forbids them to run, whatever the amounts; most pods first. */
+/** Groups pods by reason, ignoring amounts; most pods first. */
 export function gathered(explained: readonly ExplainedPod[]): readonly PodGroup[] {
   const groups = Map.groupBy(explained, ({ explanation }) => reasonKey(explanation))
   return [...groups.values()]
@@ -40,18 +39,18 @@ export function gathered(explained: readonly ExplainedPod[]): readonly PodGroup[
     .toSorted((a, b) => b.pods - a.pods || (a.code < b.code ? -1 : 1))
 }
 
-/** Kinds of reasons, NodePool by NodePool, with the field that forbids it; no amounts. */
+/** Codes of the reasons per NodePool, with the field to change, without amounts. */
 function reasonKey({ code, pending }: PodExplanation): string {
   const pools = (pending?.nodePools ?? []).map((each) => [each.nodePool, each.code, fieldIn(each.message)])
   return JSON.stringify([code, pools])
 }
 
-/** The path of a field that a message names as the one to change. */
+/** The path of the field that a message suggests to change. */
 function fieldIn(message: string): string {
   return (message.match(/\bspec\.[\w.[\]]+/g) ?? []).join(' ')
 }
 
-/** A ReplicaSet is taken for its Deployment: its name is that of the Deployment and a hash. */
+/** Replaces a ReplicaSet by its Deployment, whose name it extends by a hash. */
 function workloadOf(pod: Pod): string {
   const { namespace = '', name } = pod.metadata
   const owner = controllerOf(pod)

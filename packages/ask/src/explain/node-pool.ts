@@ -1,4 +1,4 @@
-/** What a NodePool can do now, and what it waits for (ask.md 2). */
+/** What a NodePool can launch now, or what it waits for (ask.md 2). */
 import {
   conditionOf,
   type DisruptionReason,
@@ -23,13 +23,13 @@ import type { Study } from '../study/study.ts'
 import { type AsOf, asOf } from './as-of.ts'
 import { driftedFields } from './drifted-fields.ts'
 
-/** An offering that suits the NodePool and cannot be bought now. */
+/** An offering that the NodePool allows but that is unavailable now. */
 interface ShortOffering {
   readonly instanceType: string
   readonly zone: string
   readonly capacityType: string
   readonly because: string
-  /** Of the next try, RFC 3339. */
+  /** Of the next attempt, RFC 3339. */
   readonly until?: string
 }
 
@@ -37,13 +37,13 @@ interface PoolLimit {
   readonly resource: string
   readonly limit: string
   readonly used: string
-  /** For NodeClaims on their way. */
+  /** For NodeClaims in progress. */
   readonly reserved: string
 }
 
 export interface PoolBudget {
   readonly reason: DisruptionReason
-  /** Nodes that may be disrupted at the same time now. */
+  /** Nodes that may be disrupted at once now. */
   readonly allowed: number
   readonly disrupting: number
   readonly total: number
@@ -51,11 +51,11 @@ export interface PoolBudget {
   readonly next: readonly { readonly from: string; readonly until?: string; readonly allowed: number }[]
 }
 
-/** Pods that the NodePool refused in the decision, for one reason. */
+/** Pods that the NodePool cannot serve, for one reason. */
 interface PoolRefusal {
   readonly code: string
   readonly pods: number
-  /** What it says to the first of them. */
+  /** The message for the first pod. */
   readonly message: string
 }
 
@@ -64,7 +64,7 @@ export interface NodePoolExplanation {
   readonly asOf: AsOf
   readonly summary: string
   readonly isReady: boolean
-  /** What it waits for; absent when it launches nodes. */
+  /** Absent if it can launch nodes. */
   readonly waitsFor?: { readonly code: string; readonly message: string }
   readonly nodes: number
   readonly types: { readonly offered: number; readonly left: number; readonly problem?: string }
@@ -81,7 +81,7 @@ export interface NodePoolExplanation {
 
 const reasons: readonly DisruptionReason[] = ['Empty', 'Drifted', 'Underutilized']
 
-/** @returns undefined when there is no NodePool of this name. */
+/** @returns undefined if there is no NodePool with this name. */
 export async function explainNodePool(
   study: Study,
   name: string,
@@ -160,7 +160,7 @@ function wantedBy({ spec: { template } }: NodePool): Requirements {
 }
 
 function suiting(types: PoolInput['instanceTypes'], wanted: Requirements): PoolInput['instanceTypes'] {
-  // Labels that the NodePool gives to its nodes itself need not be known of a type.
+  // Labels that the NodePool sets on its nodes need not be known of an instance type.
   const own = new Set(wanted.keys())
   return types.filter(
     ({ requirements, offerings }) =>
@@ -179,7 +179,7 @@ function limitsOf({ spec }: NodePool, read: PoolInput | undefined): readonly Poo
   }))
 }
 
-/** What the budgets of a NodePool leave for a reason now, and when that changes. */
+/** How many nodes the budgets of a NodePool allow for a reason now, and when that changes. */
 export function budgetOf({ operator }: Study, pool: NodePool, reason: DisruptionReason): PoolBudget {
   const { allowed, disrupting, total, windows } = operator.questions().pools.budget(pool, reason)
   const next = Iterator.from(windows)

@@ -1,4 +1,4 @@
-/** Why a node or a NodeClaim is still here, what becomes of it, and where it came from (ask.md 2). */
+/** Why a node or a NodeClaim still exists, what will happen to it, and why it was launched (ask.md 2). */
 import {
   accumulate,
   conditionOf,
@@ -20,10 +20,9 @@ import { type AsOf, asOf } from './as-of.ts'
 import { type ClaimPhase, claimPhase } from './claim-phase.ts'
 import { driftedFields } from './drifted-fields.ts'
 
-/** What a node holds. */
 interface NodeLoad {
   readonly pods: number
-  /** Of them, those of DaemonSets. */
+  /** Of those, the pods of DaemonSets. */
   readonly daemonPods: number
   readonly requests: ResourceList
   readonly allocatable: ResourceList
@@ -35,35 +34,35 @@ export interface NodeExplanation {
   readonly nodePool?: string
   readonly asOf: AsOf
   readonly summary: string
-  /** `unmanaged`: no NodeClaim. `starting`, `running`, `leaving`. `gone`: only the journal knows of it. */
+  /** `unmanaged`: it has no NodeClaim. `gone`: only the journal knows it. */
   readonly case: 'unmanaged' | 'starting' | 'running' | 'leaving' | 'gone'
   readonly instanceType?: string
   readonly zone?: string
   readonly capacityType?: string
-  /** Absent when it is not known. */
+  /** Absent if unknown. */
   readonly pricePerHour?: number
   readonly currency?: string
-  /** What keeps it, in the order in which it counts; the first one is what decides now. */
+  /** What keeps it, in order of precedence; the first one applies now. */
   readonly obstacles: readonly NodeObstacle[]
-  /** When the first one was found out, RFC 3339. */
+  /** When the first obstacle was found, RFC 3339. */
   readonly at?: string
   readonly saving?: Saving
-  /** Reason and fields of the NodePool that are other than those of the node. */
+  /** The reason of the drift, and the fields of the NodePool that differ. */
   readonly drift?: { readonly reason: string; readonly fields: readonly string[] }
   readonly phase?: ClaimPhase
   readonly holds?: NodeLoad
   readonly madeBy?: JournalEntry
-  /** What the journal says of it, oldest first. */
+  /** Its journal entries, oldest first. */
   readonly history: readonly JournalEntry[]
 }
 
-/** Verdicts that are nothing in the way. */
+/** Causes that do not keep a node. */
 const unopposed: ReadonlySet<NodeDecision['cause']> = new Set(['possible', 'unknown', 'command'])
 
-/** What a name is of: a Node may be called like the NodeClaim of another one. */
+/** What a name refers to: a Node may have the name of another node's NodeClaim. */
 export type NodeNameKind = 'node' | 'nodeClaim'
 
-/** @returns undefined when neither the objects nor the journal know it. */
+/** @returns undefined if neither the objects nor the journal know it. */
 export async function explainNode(
   study: Study,
   kind: NodeNameKind,
@@ -118,13 +117,13 @@ function managed(study: Study, answer: NodeAnswer): NodeExplanation {
   }
 }
 
-/** The controller knows more than its objects tell; what it has not looked at is looked at here. */
+/** The controller knows more than its objects show; what it has not evaluated is evaluated here. */
 function decisionOn({ snapshot }: Study, { decision }: NodeAnswer): NodeDecision {
-  const told = snapshot.nodeDecisions.find(({ nodeClaim }) => nodeClaim === decision.nodeClaim)
-  return told === undefined || told.cause === 'unknown' ? decision : told
+  const known = snapshot.nodeDecisions.find(({ nodeClaim }) => nodeClaim === decision.nodeClaim)
+  return known === undefined || known.cause === 'unknown' ? decision : known
 }
 
-/** How far the claim has come, and whether it is what its NodePool wants. */
+/** Its progress, and whether it has drifted from its NodePool. */
 function stateOf(study: Study, claim: NodeClaim): Partial<Pick<NodeExplanation, 'case' | 'drift' | 'phase'>> {
   const phase = claimPhase(study, claim)
   const drift = driftOf(study, claim)
@@ -160,7 +159,7 @@ function starting(study: Study, claim: NodeClaim): NodeExplanation {
 }
 
 function gone(study: Study, name: string, known: readonly JournalEntry[]): NodeExplanation {
-  // Entries about one node alone tell which claim it was of.
+  // Only entries about a single node say which NodeClaim it had.
   const own = known.findLast(({ nodeClaims, nodes }) => nodeClaims.length === 1 && nodes.length <= 1)
   const nodeClaim = own?.nodeClaims[0]
   const history = wholeHistory(study, [name, nodeClaim, own?.nodes[0]])
@@ -183,7 +182,7 @@ function gone(study: Study, name: string, known: readonly JournalEntry[]): NodeE
   }
 }
 
-/** Why it went, what came in its place, and what that was to save. */
+/** Why it was removed, what replaced it, and what that was expected to save. */
 function goneText({
   at,
   currency,
@@ -203,7 +202,7 @@ function goneText({
   return `It is gone: ${reason} at ${at} (${message})${came}${came === '' ? '' : saves}`
 }
 
-/** A command that replaced it says more than the deletion that followed. */
+/** A command that replaced the node says more than the deletion that followed. */
 function whyGone(history: readonly JournalEntry[], nodeClaim: string): JournalEntry | undefined {
   const own = history.filter(({ nodeClaims, nodes }) => [...nodeClaims, ...nodes].includes(nodeClaim))
   return (

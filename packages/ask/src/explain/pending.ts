@@ -1,4 +1,4 @@
-/** Why a pod waits (ask.md 2). */
+/** Why a pod is pending (ask.md 2). */
 import type { NodePool, Pod } from '@tenon/api'
 import { type Deferral, type PodReason, renderPodReason, renderTemplateReason } from '@tenon/engine'
 import type { PendingDecision, UnreadyPool } from '@tenon/operator'
@@ -6,7 +6,7 @@ import { MissFinder, type Misses, reasonAlone } from '../misses/find.ts'
 import type { StudyFacts } from '../study/study.ts'
 import { ExistingNodes, type NodesAnswer } from './existing-nodes.ts'
 
-/** What one NodePool has against a pod. */
+/** Why one NodePool does not fit a pod. */
 export interface PoolAnswer {
   readonly nodePool: string
   readonly weight: number
@@ -16,9 +16,9 @@ export interface PoolAnswer {
 }
 
 /**
- * What the next decision makes of a pod. `waits`: it finds no place. `deferred`: its node is not to be launched yet.
- * `newNode`, `node`: it gets a new one, or goes to one that is there or on its way. `leftOut`: nothing is decided
- * about it. `undecided`: time was up.
+ * What the next decision does with a pod. `waits`: it fits nowhere. `deferred`: its node is launched later.
+ * `newNode`, `node`: it gets a new node, or one that exists or is being launched. `leftOut`: it is not part of
+ * decisions. `undecided`: the decision timed out.
  */
 type PendingCase = 'waits' | 'deferred' | 'newNode' | 'node' | 'leftOut' | 'undecided'
 
@@ -26,33 +26,32 @@ export interface PendingExplanation extends Misses {
   readonly case: PendingCase
   /** Code of the reason for the pod as a whole. */
   readonly code: string
-  /** What is the case, in one sentence. */
+  /** One sentence. */
   readonly summary: string
   /** In order of weight. */
   readonly nodePools: readonly PoolAnswer[]
-  /** What the nodes that exist say; absent unless the pod waits. */
+  /** Whether existing nodes fit; only if the pod waits. */
   readonly nodes?: NodesAnswer
 }
 
-/** How much is found out. */
 export interface PendingOptions {
-  /** Milliseconds for trying what would help, for all pods of an answer together; 0 tries nothing. */
+  /** Time limit for finding changes that would help, for all pods of an answer together; 0: do not search. */
   readonly missesMs: number
 }
 
-/** Explains pods of one decision; make one for each answer. */
+/** Explains the pods of one decision. Create one per answer, as the time limit is for all of its pods. */
 export class PendingExplainer {
   readonly #study: StudyFacts
   readonly #decision: PendingDecision
   readonly #pools: ReadonlyMap<string, NodePool>
   readonly #unready: readonly UnreadyPool[]
   #finder: MissFinder | undefined
-  /** Pods of one shape are refused for one reason. */
+  /** Pods of the same shape share a reason. */
   readonly #answers = new Map<PodReason | undefined, readonly PoolAnswer[]>()
-  /** Milliseconds that were taken to try what would help. */
+  /** Milliseconds spent on finding changes that would help. */
   #spentMs = 0
   #nodes: ExistingNodes | undefined
-  /** By UID of the pod; worked out for those that are asked for. */
+  /** By UID of the pod; computed on first use. */
   #outcomes: ReadonlyMap<string | undefined, () => Outcome> | undefined
 
   constructor(study: StudyFacts, decision: PendingDecision) {
@@ -63,7 +62,7 @@ export class PendingExplainer {
     this.#unready = operator.questions().unreadyPools()
   }
 
-  /** @returns undefined for a pod that does not wait for a node. */
+  /** @returns undefined if the pod does not wait for a node. */
   async explain(pod: Pod, { missesMs }: PendingOptions): Promise<PendingExplanation | undefined> {
     const outcome = this.#outcomeOf(pod)
     if (outcome === undefined) return undefined
@@ -131,7 +130,7 @@ interface Outcome {
   readonly reason?: PodReason
 }
 
-/** The outcome of every pod of a decision, by its UID. */
+/** The outcome of every pod of a decision, by UID. */
 function* outcomesOf({
   input,
   result,

@@ -1,4 +1,4 @@
-/** Why the pods of a PodGroup wait, all together (ask.md 2, gangs.md 7.7). */
+/** Why the pods of a PodGroup are pending (ask.md 2, gangs.md 7.7). */
 import { isConditionTrue, type NodeClaim, type Pod, podGroupKinds } from '@tenon/api'
 import { renderPodReason } from '@tenon/engine'
 import type { PendingDecision } from '@tenon/operator'
@@ -9,26 +9,26 @@ import { type ClaimPhase, claimPhase } from './claim-phase.ts'
 import { PendingExplainer, type PendingExplanation, type PendingOptions } from './pending.ts'
 
 /**
- * `short`: fewer pods than must run together. `waits`: they find no place as a whole. `launches`: the next decision
- * launches nodes for it. `planned`: its nodes are on their way. `runs`: enough of its pods have a node. `other`: nothing
- * is decided about it.
+ * `short`: fewer pods exist than must run together. `waits`: the group as a whole fits nowhere. `launches`: the
+ * next decision launches nodes for it. `planned`: its nodes are being launched. `runs`: enough of its pods have
+ * a node. `other`: it is not part of decisions.
  */
 type GroupCase = 'short' | 'waits' | 'launches' | 'planned' | 'runs' | 'other'
 
-/** Pods of a group that have not ended. */
+/** The pods of a group that have not terminated. */
 export interface GroupPods {
   readonly bound: number
-  /** Without a node, and planned for one that is there or on its way. */
+  /** Without a node, but planned for one that exists or is being launched. */
   readonly planned: number
-  /** Without either. */
+  /** With neither a node nor a plan. */
   readonly waiting: number
-  /** Of these, behind scheduling gates. */
+  /** Of the waiting ones, those with scheduling gates. */
   readonly gated: number
 }
 
 export interface GroupClaim {
   readonly name: string
-  /** Absent once its node takes pods. */
+  /** Absent once its node is ready. */
   readonly phase?: ClaimPhase
 }
 
@@ -41,16 +41,16 @@ export interface PodGroupExplanation {
   readonly case: GroupCase
   readonly code: string
   readonly summary: string
-  /** So many pods must run together; 0 when they run one by one. */
+  /** Number of pods that must run together; 0 if they run independently. */
   readonly minCount: number
   readonly pods: GroupPods
-  /** Label of nodes of which all pods get one value. */
+  /** Node label whose value all pods must share. */
   readonly topologyKey?: string
-  /** Launched for it, and held together until it runs. */
+  /** Launched for the group, and kept until it runs. */
   readonly nodeClaims: readonly GroupClaim[]
-  /** The pod, as `namespace/name`, that finds no place beside the others. */
+  /** `namespace/name` of the pod that does not fit beside the others. */
   readonly member?: string
-  /** Why that pod finds none, and what would let the whole group run. */
+  /** Why that pod does not fit, and what would let the whole group run. */
   readonly pending?: PendingExplanation
 }
 
@@ -65,7 +65,7 @@ export const podGroupApis: readonly string[] = [
   podGroupKinds.volcano.group,
 ]
 
-/** Explains groups of one snapshot. */
+/** Explains the groups of one snapshot. */
 export class PodGroupExplainer {
   readonly #study: Study
   #decided: Promise<PendingDecision> | undefined
@@ -74,7 +74,7 @@ export class PodGroupExplainer {
     this.#study = study
   }
 
-  /** Every group that the snapshot holds, as `[API group, namespace, name]`. */
+  /** All groups of the snapshot, as `[API group, namespace, name]`. */
   all(): readonly (readonly [api: string, namespace: string, name: string])[] {
     return this.#study.operator.state.podGroups.caches.flatMap((cache) =>
       cache
@@ -84,8 +84,8 @@ export class PodGroupExplainer {
   }
 
   /**
-   * @param api of the kind.
-   * @returns undefined when there is no such group, or its kind is not read.
+   * @param api API group of the kind.
+   * @returns undefined if there is no such group, or its kind is not read.
    */
   async explain(
     api: string,
@@ -253,7 +253,7 @@ function launches(
   }
 }
 
-/** What is said of the group `id` as a sentence. */
+/** Builds a sentence about the group `id`. */
 function sentence(text: string, id: string): string {
   return text.startsWith(id) ? `It${text.slice(id.length)}` : text.charAt(0).toUpperCase() + text.slice(1)
 }

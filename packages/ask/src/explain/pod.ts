@@ -1,4 +1,4 @@
-/** Why a pod waits, or why it sits where it does (ask.md 2). */
+/** Why a pod is pending, or why it runs on its node (ask.md 2). */
 import type { NodeClaim, Pod } from '@tenon/api'
 import type { JournalEntry, PendingDecision } from '@tenon/operator'
 import { isProvisionable, keyOf, missingGroupText } from '@tenon/operator/objects'
@@ -10,16 +10,19 @@ import { PendingExplainer, type PendingExplanation, type PendingOptions } from '
 import { PodGroupExplainer } from './pod-group.ts'
 import { holdsOf, type PodHold } from './running-pod.ts'
 
-/** `planned`: a node that is there, or comes, is meant for it. `other`: it needs no node of ours. */
+/**
+ * `planned`: a node that exists or is being launched is meant for it. `other`: Tenon does not launch nodes for
+ * it.
+ */
 type PodCase = 'waits' | 'planned' | 'running' | 'ended' | 'other'
 
-/** The node that a pod is planned for, or on. */
+/** The node that a pod is planned for or runs on. */
 export interface PodPlace {
   readonly node?: string
   readonly nodeClaim?: string
   /** When the plan was made, RFC 3339. */
   readonly plannedAt?: string
-  /** Absent once the node takes pods. */
+  /** Absent once the node is ready. */
   readonly phase?: ClaimPhase
 }
 
@@ -31,19 +34,19 @@ export interface PodExplanation {
   readonly code: string
   readonly summary: string
   readonly place?: PodPlace
-  /** The journal's entry of the launch that names the pod. */
+  /** The journal entry of the launch that names the pod. */
   readonly decision?: JournalEntry
   readonly holds?: readonly PodHold[]
   readonly pending?: PendingExplanation
 }
 
-/** Explains pods of one snapshot; decides about those that wait when it first comes to one of them. */
+/** Explains the pods of one snapshot. The decision about pending pods is made on first use. */
 export class PodExplainer {
   readonly #study: Study
   #decided: Promise<PendingDecision> | undefined
   #pending: PendingExplainer | undefined
   #groups: PodGroupExplainer | undefined
-  /** Nodes that pods without one go to, by UID of the pod. */
+  /** Nodes of the pods without one, by UID of the pod. */
   #placed: ReadonlyMap<string | undefined, string> | undefined
 
   constructor(study: Study) {
@@ -68,7 +71,7 @@ export class PodExplainer {
     return await this.#waiting(pod, options)
   }
 
-  /** A pod that the scheduler says nothing of may wait for others of its group, or for the group itself. */
+  /** A pod without a condition of the scheduler may wait for other pods of its group, or for the group itself. */
   async #silent(pod: Pod): Promise<Found> {
     const plain: Found = { case: 'other', code: 'notWaiting', summary: notWaitingText(pod) }
     const { podGroups } = this.#study.operator.state
@@ -123,7 +126,7 @@ export class PodExplainer {
     return this.#onItsWay(pod, target.name, { plannedAt: rfc3339(madeMs) })
   }
 
-  /** @param name of a NodeClaim, or of a Node. */
+  /** @param name of a NodeClaim or a Node. */
   #onItsWay(pod: Pod, name: string, more: Pick<PodPlace, 'plannedAt'> = {}): Found {
     const { caches, state } = this.#study.operator
     const node = caches.nodes.get({ name })

@@ -1,4 +1,4 @@
-/** Why a ProvisioningRequest has no room, or until when it keeps some (ask.md 2). */
+/** Why a ProvisioningRequest has no capacity, or how long it keeps some (ask.md 2). */
 import {
   apiVersionOf,
   autoscalingKinds,
@@ -23,14 +23,14 @@ import { Study } from '../study/study.ts'
 import { type AsOf, asOf } from './as-of.ts'
 import { PendingExplainer, type PendingExplanation, type PendingOptions } from './pending.ts'
 
-/** Pods of one PodTemplate that find no room. */
+/** Pods of one PodTemplate that fit nowhere. */
 export interface BlockedPods {
   readonly podTemplate: string
-  /** How many of them find none. */
+  /** How many of them do not fit. */
   readonly pods: number
-  /** How many there are to be. */
+  /** How many there are in total. */
   readonly of: number
-  /** Why one of them finds none, and what would help it. */
+  /** Why one of them does not fit, and what would help. */
   readonly pending: PendingExplanation
 }
 
@@ -38,35 +38,34 @@ export interface RequestExplanation {
   readonly namespace: string
   readonly name: string
   readonly asOf: AsOf
-  /** `sought`: it has no room yet. `booked`: room is kept. `left`: nobody here serves it. */
+  /** `sought`: without capacity. `booked`: its capacity is kept. `left`: another controller serves it. */
   readonly case: 'sought' | 'booked' | 'ended' | 'left'
   readonly code: string
   readonly summary: string
   readonly provisioningClassName: string
-  /** How many pods it is for. */
+  /** Number of pods that it is for. */
   readonly pods: number
-  /** How many of them would find room now; absent unless it is sought. */
+  /** How many of them would fit now; only while capacity is sought. */
   readonly placed?: number
   readonly blocked?: readonly BlockedPods[]
-  /** Until when room is kept, RFC 3339. */
+  /** How long the capacity is kept, RFC 3339. */
   readonly until?: string
-  /** Pods made for it that have a node; absent unless room is kept. */
+  /** Pods with a node that consume it; only while capacity is kept. */
   readonly bound?: number
 }
 
 type Found = Omit<RequestExplanation, 'namespace' | 'name' | 'asOf' | 'provisioningClassName' | 'pods'>
 
-/** Objects of a kind are of its type, as far as anybody may rely on objects of a server. */
+/** Narrows the type: an API server returns objects of the kind that was asked for. */
 function isOf<T extends KubeObject>(type: ResourceType<T>, object: KubeObject): object is T {
   return object.kind === type.kind && object.apiVersion === apiVersionOf(type)
 }
 
-/** All requests that the facts have. */
 export function requestsOf({ snapshot }: Pick<Study, 'snapshot'>): readonly ProvisioningRequest[] {
   return snapshot.objects.filter((object) => isOf(autoscalingKinds.provisioningRequest, object))
 }
 
-/** @returns undefined when there is no such request. */
+/** @returns undefined if there is no such request. */
 export async function explainRequest(
   study: Study,
   { namespace, name }: { readonly namespace: string; readonly name: string },
@@ -130,7 +129,7 @@ function boundPods({ operator }: Study, { metadata }: ProvisioningRequest): numb
     .filter((pod) => (pod.spec.nodeName ?? '') !== '' && consumedBy(pod) === key).length
 }
 
-/** Decides about its pods as if they were there, each for itself: those that find no room are what it lacks. */
+/** Decides about its pods as if they existed, each by itself; those that do not fit are what it lacks. */
 async function sought(
   study: Study,
   request: ProvisioningRequest,
@@ -157,7 +156,7 @@ async function sought(
   const hasClaim = (name: string) =>
     study.operator.caches.persistentVolumeClaims.get({ namespace, name }) !== undefined
   const sets = requestPods(request, resolved.sets, hasClaim).map((pods) => pods.map(plainPod))
-  // What only checks gets no new node.
+  // A `check` request launches no nodes.
   const objects = snapshot.objects.filter(({ kind }) => !isCheck || kind !== 'NodePool')
   const trial = await Study.open({ ...snapshot, objects: [...objects, ...sets.flat()] })
   try {
@@ -189,7 +188,7 @@ async function sought(
   }
 }
 
-/** Of one that only checks, nothing is to be said of NodePools. */
+/** A `check` request has nothing to do with NodePools. */
 const noNodeText = 'No node that is there has room for it beside the pods that come before it'
 
 function words(
@@ -198,9 +197,9 @@ function words(
   total: number,
   isCheck: boolean,
 ): Pick<Found, 'code' | 'summary'> {
-  const said = conditionOf(request, 'Provisioned')
-  if (said?.reason === 'CapacityIsBeingProvisioned')
-    return { code: said.reason, summary: `Its nodes are on their way: ${said.message}` }
+  const provisioned = conditionOf(request, 'Provisioned')
+  if (provisioned?.reason === 'CapacityIsBeingProvisioned')
+    return { code: provisioned.reason, summary: `Its nodes are on their way: ${provisioned.message}` }
   const where = isCheck ? ' on nodes that are there' : ''
   if (placed < total)
     return {
@@ -208,11 +207,13 @@ function words(
       summary: `${placed} of its ${total} pods would find room${where}, and it gets none before all do`,
     }
   const last =
-    said === undefined ? '' : '; the last attempt found none, and another one follows within ten minutes'
+    provisioned === undefined
+      ? ''
+      : '; the last attempt found none, and another one follows within ten minutes'
   return { code: 'CapacityIsFound', summary: `There is room for all of its ${total} pods${where} now${last}` }
 }
 
-/** As if somebody had made it: it stands for no room, and uses none. */
+/** Turns a placeholder into an ordinary pod, which consumes no request's capacity. */
 function plainPod({ metadata, ...pod }: Pod): Pod {
   const { annotations: _, ...kept } = metadata
   return { ...pod, metadata: kept }

@@ -1,10 +1,10 @@
-/** Whether a pod keeps its node from going (ask.md 2). */
+/** Whether a pod keeps its node from being disrupted (ask.md 2). */
 import { controllerOf, labels, type Pod } from '@tenon/api'
 import { budgetsOf, doNotDisrupt, isDaemonPod, isMirrorPod, keyOf } from '@tenon/operator/objects'
 import { rfc3339 } from '@tenon/runtime'
 import type { Study } from '../study/study.ts'
 
-/** Something that a pod means for the node it is on. */
+/** How a pod affects the disruption of its node. */
 export interface PodHold {
   readonly kind:
     | 'doNotDisrupt'
@@ -21,11 +21,11 @@ export interface PodHold {
   readonly until?: string
   /** A PodDisruptionBudget, as `namespace/name`. */
   readonly name?: string
-  /** Of a PodDisruptionBudget; absent while nobody has counted. */
+  /** Of a PodDisruptionBudget; absent if its status is not set yet. */
   readonly disruptionsAllowed?: number
 }
 
-/** Longer than a pod is given unless it asks for more. */
+/** The default grace period; only longer ones are mentioned. */
 const usualGraceSeconds = 30
 
 export function holdsOf({ operator, snapshot }: Study, pod: Pod): readonly PodHold[] {
@@ -87,7 +87,7 @@ function budgetHolds(pod: Pod, covering: ReturnType<typeof budgetsOf>): readonly
   })
 }
 
-/** A resize in place that its kubelet has not made, and will make once there is room, or never. */
+/** An in-place resize that the kubelet has deferred, or rejected as infeasible. */
 function pendingResize({ spec, status }: Pod): readonly PodHold[] {
   const reason = status?.conditions?.find(({ type }) => type === 'PodResizePending')?.reason
   const node = `node ${spec.nodeName ?? ''}`
@@ -111,7 +111,7 @@ function pendingResize({ spec, status }: Pod): readonly PodHold[] {
   return []
 }
 
-/** Volumes on the disk of its node: the pod can run nowhere else. */
+/** Volumes on the disk of the node: the pod can run nowhere else. */
 function localStorage({ caches }: Pick<Study['operator'], 'caches'>, pod: Pod): readonly PodHold[] {
   const { namespace = '' } = pod.metadata
   return (pod.spec.volumes ?? []).flatMap(({ persistentVolumeClaim }) => {

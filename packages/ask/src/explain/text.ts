@@ -1,4 +1,4 @@
-/** Explanations as people read them. */
+/** Explanations as text. */
 import { priceText, type ResourceList } from '@tenon/api'
 import type { JournalEntry, NodeObstacle, Saving } from '@tenon/operator'
 import type { NearestMiss } from '../misses/find.ts'
@@ -13,7 +13,7 @@ import type { PodGroupExplanation } from './pod-group.ts'
 
 type Lines = readonly string[]
 
-/** The line that says how old the facts are, and who decided. */
+/** Says how old the facts are, and where they come from. */
 function asOfText({ facts, source, by, catalogue }: AsOf): string {
   const who = {
     controller: 'the controller',
@@ -24,7 +24,7 @@ function asOfText({ facts, source, by, catalogue }: AsOf): string {
   return `Facts of ${facts}, from ${who[source]} ${by}${types}`
 }
 
-/** So many of the changes that would help are told, unless all are asked for. */
+/** Default limit of suggested changes. */
 export const shownMisses = 3
 
 export function podText(
@@ -95,7 +95,7 @@ function missText({ change, running, waiting, place, pricePerHour }: NearestMiss
   return `+ ${change.words} (${change.field}): ${running} of ${waiting} pods run, ${where}, ${cost}`
 }
 
-/** Many pods, gathered by their reasons. */
+/** Pods grouped by reason. */
 export function groupsText(groups: readonly PodGroup[]): Lines {
   const [first] = groups
   if (first === undefined) return ['No pod waits for a node']
@@ -175,7 +175,7 @@ function whatText({
 }: NodeExplanation): string {
   const type = [instanceType, zone, capacityType].filter((each) => each !== undefined)
   if (nodePool === undefined && type.length === 0) return ''
-  // What it has cost is in its history.
+  // The history has the cost.
   if (what === 'gone') return [`NodePool ${nodePool ?? ''}`, ...type].join(', ')
   const price = pricePerHour === undefined ? 'price unknown' : hourlyText(pricePerHour, currency)
   return [`NodePool ${nodePool ?? ''}`, ...type, price].join(', ')
@@ -267,7 +267,7 @@ export function budgetText({ reason, allowed, disrupting, total, next }: PoolBud
   return `Budget for ${reason}: ${most(allowed)} of ${total} nodes now, ${disrupting} disrupted${later}`
 }
 
-/** Four digits behind the point, as prices per hour are small. */
+/** Four decimals, as prices per hour are small. */
 function hourlyText(price: number, currency: string | undefined): string {
   return `${priceText(price)}${currency === undefined ? '' : ` ${currency}`} per hour`
 }

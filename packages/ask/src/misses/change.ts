@@ -1,7 +1,6 @@
 /** Single changes that might let a pod run. */
 import { applyPatch, type Operation } from 'rfc6902'
 
-/** What a change does (ask.md 2). */
 type ChangeKind =
   | 'addToleration'
   | 'dropNodeSelector'
@@ -26,8 +25,8 @@ type ChangeKind =
   | 'dropGroupTopology'
 
 /**
- * Which object is changed: the pod, with the others of its workload, a NodePool, what the pod claims devices by, or its
- * PodGroup. A claim cannot be changed and has to be made again.
+ * The changed object: the pod with the others of its workload, a NodePool, the pod's claim of devices, or its
+ * PodGroup. A ResourceClaim is immutable and has to be recreated.
  */
 export type ChangeTarget =
   | { readonly kind: 'pod' }
@@ -40,21 +39,21 @@ export type ChangeTarget =
 export interface Change {
   readonly kind: ChangeKind
   readonly target: ChangeTarget
-  /** Path of the field in the object, such as `spec.tolerations`. */
+  /** Path of the field, such as `spec.tolerations`. */
   readonly field: string
-  /** What to do, as an order without a full stop. */
+  /** What to do: an imperative clause without a full stop. */
   readonly words: string
-  /** JSON Patch of the object. Empty for `readyPool`, which no patch achieves. */
+  /** JSON Patch of the object. Empty for `readyPool`, which a patch cannot do. */
   readonly operations: readonly Operation[]
 }
 
-/** The object with a change; undefined when the object has no such place. */
+/** Applies the patch; undefined if the object has no such field. */
 export function edited<T extends object>(object: T, operations: readonly Operation[]): T | undefined {
   const copy = structuredClone(object)
   return applyPatch(copy, [...operations]).some((error) => error !== null) ? undefined : copy
 }
 
-/** A JSON Pointer of these names. */
+/** Builds a JSON Pointer. */
 export function pointer(...names: readonly (string | number)[]): string {
   return names.map((name) => `/${String(name).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 }

@@ -1,4 +1,4 @@
-/** Changes of what a pod claims of devices (devices.md 3.9). */
+/** Changes of a pod's device claims (devices.md 3.9). */
 import {
   type DeviceClaim,
   type DeviceSubRequest,
@@ -13,13 +13,13 @@ import { type Change, type ChangeTarget, pointer } from './change.ts'
 
 type Shortage = Extract<PodReason, { kind: 'devices' }>['because']
 
-/** A claim of a pod as it is written somewhere. */
+/** Where a pod's claim is defined. */
 export interface ClaimSource {
   readonly claim: Pick<ResourceClaim, 'spec'>
   readonly target: Extract<ChangeTarget, { kind: 'resourceClaim' | 'resourceClaimTemplate' }>
 }
 
-/** Where the claim (`namespace/name`) of a pod is written; undefined when the pod does not say. */
+/** Finds where a claim (`namespace/name`) of a pod is defined; undefined if the pod does not say. */
 export function sourceOf(
   pod: Pod,
   name: string,
@@ -42,8 +42,8 @@ export function sourceOf(
 }
 
 /**
- * Single changes of a claim; its spec cannot be changed, so that it has to be made again with them.
- * @param counts numbers of devices that are tried in place of a larger one.
+ * Single changes of a claim. Its spec is immutable, so the claim has to be recreated.
+ * @param counts smaller numbers of devices to try.
  */
 export function claimChanges(
   { claim, target }: ClaimSource,
@@ -67,7 +67,7 @@ export function claimChanges(
 
 type Path = readonly (string | number)[]
 
-/** One way to meet a request, with its place in the claim. */
+/** One way to satisfy a request, with its path in the claim. */
 interface Way {
   readonly name: string
   readonly path: Path
@@ -96,7 +96,7 @@ function shortageFor(name: string, because: Shortage): WhyWay | undefined {
   return shortage?.kind === 'request' ? shortage.ways.find(({ request }) => request === name)?.why : undefined
 }
 
-/** @param counts that are tried in place of a larger one. */
+/** @param counts smaller numbers of devices to try. */
 function wayChanges(
   { name, path, way }: Way,
   writer: ClaimWriter,
@@ -169,7 +169,7 @@ class ClaimWriter {
     this.#target = target
   }
 
-  /** @param field in the devices of the claim, as is the operation's path. */
+  /** @param field relative to the devices of the claim, as is the operation's path. */
   change(
     kind: Change['kind'],
     field: Path,
@@ -199,7 +199,7 @@ function fieldText(path: Path): string {
     .slice(1)
 }
 
-/** The claim as its source would have it after a change. */
+/** The operations with paths relative to the claim's spec. */
 export function claimOperations({ operations, target }: Change): readonly Operation[] {
   if (target.kind !== 'resourceClaimTemplate') return operations
   return operations.map((each) => ({ ...each, path: each.path.slice('/spec'.length) }))

@@ -1,4 +1,4 @@
-/** Nearest misses: single changes that would let a pending pod run, each decided again (ask.md 2). */
+/** Nearest misses: single changes that would let a pending pod run, each verified by another decision (ask.md 2). */
 import {
   type InstanceType,
   type NodePool,
@@ -28,15 +28,15 @@ import { poolLabel, poolLimit, poolReady, poolRequirements } from './pool-change
 import { amountText, lastThat, roundAmounts } from './quantities.ts'
 import { KnownTrials, Trial, type TrialOutcome } from './trial.ts'
 
-/** A change with what comes of it. */
+/** A change and its result. */
 export interface NearestMiss extends TrialOutcome {
   readonly change: Change
 }
 
 export interface Misses {
-  /** Cheapest first; those whose price is not known come last. */
+  /** Cheapest first; unknown prices last. */
   readonly misses: readonly NearestMiss[]
-  /** Changes that were not tried, as time was up. */
+  /** Changes that were not tried because of the time limit. */
   readonly untried: number
 }
 
@@ -45,10 +45,10 @@ export interface MissOptions {
   readonly limitMs: number
 }
 
-/** Values of one label that are tried, at most. */
+/** Maximum number of values to try for a label. */
 const triedValues = 6
 
-/** Finds nearest misses of the pods of one decision; what is decided for one serves the others. */
+/** Finds nearest misses for the pods of one decision. Pods of a workload share results. */
 export class MissFinder {
   readonly #study: StudyFacts
   readonly #decision: PendingDecision
@@ -62,7 +62,7 @@ export class MissFinder {
     this.#values = new LabelValues(decision.input.pools)
   }
 
-  /** @param pod one that the decision leaves waiting, as the decision has it. */
+  /** @param pod a pending pod, as in the decision's input. */
   async find(pod: Pod, { limitMs }: MissOptions): Promise<Misses> {
     const { clock } = this.#study
     const endMs = clock.monotonic() + limitMs
@@ -72,7 +72,7 @@ export class MissFinder {
     let untried = 0
     for (const candidate of candidates(this.#study, this.#decision, pod, this.#values)) {
       const miss = isOver() ? undefined : await tried(candidate, trial)
-      // What a trial says that was cut short may be wrong either way.
+      // The result of an aborted trial is unreliable.
       if (isOver()) untried++
       else if (miss !== undefined) misses.push(miss)
     }
@@ -80,7 +80,7 @@ export class MissFinder {
   }
 }
 
-/** @returns undefined when the pod waits all the same. */
+/** @returns undefined if the pod would still be pending. */
 async function tried(candidate: Change | OpenChange, trial: Trial): Promise<NearestMiss | undefined> {
   const change = 'settle' in candidate ? await candidate.settle(trial) : candidate
   if (change === undefined) return undefined
@@ -96,7 +96,7 @@ function cheapestFirst(a: NearestMiss, b: NearestMiss): number {
   )
 }
 
-/** A change whose amount is found out by trials. */
+/** A change whose amount is found by bisection. */
 interface OpenChange {
   readonly settle: (trial: Trial) => Promise<Change | undefined>
 }
@@ -140,7 +140,7 @@ function* candidates(
   }
 }
 
-/** Numbers of devices that are tried in place of a larger one. */
+/** Smaller numbers of devices to try. */
 const triedCounts = [16, 8, 4, 2, 1]
 
 function claimCandidates(
@@ -157,7 +157,7 @@ function templateReasons(reason: PodReason | undefined): ReadonlyMap<string, Tem
   return new Map(own?.kind === 'noTemplate' ? own.templates.map((each) => [each.nodePool, each.reason]) : [])
 }
 
-/** What a pod lacks of itself: of a group, what its first pod without a place lacks. */
+/** The reason of a single pod; for a group, that of its first pod without a place. */
 export function reasonAlone(reason: PodReason | undefined): PodReason | undefined {
   return reason?.kind === 'podGroup' ? reasonAlone(reason.because) : reason
 }
@@ -171,7 +171,10 @@ function taintsOf(reasons: Iterable<TemplateReason>): readonly Taint[] {
   return [...taints.values()]
 }
 
-/** Taints of nodes that are there which the pod does not tolerate; not those that nodes have while something is wrong. */
+/**
+ * Taints of existing nodes that the pod does not tolerate, without those that nodes have while they are
+ * unhealthy.
+ */
 function taintsOfNodes(nodes: PendingDecision['input']['nodes'], { spec }: Pod): readonly Taint[] {
   const taints = new Map<string, Taint>()
   for (const node of nodes) {
@@ -205,7 +208,7 @@ function* poolCandidates(
   yield* poolRequirements(pool, (key) => [...new Set([...wantedValues(pod, key), ...values.of(key)])])
 }
 
-/** Values that the pod asks for, of a label. */
+/** Values of a label that the pod selects. */
 function wantedValues({ spec }: Pod, key: string): readonly string[] {
   const selected = ownValue(spec.nodeSelector, key)
   const terms = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms
@@ -252,7 +255,7 @@ function resourcesOf({ spec }: Pod): readonly string[] {
   return [...new Set(names)]
 }
 
-/** The largest round amount that fits, in the container that asks for most. */
+/** Finds the largest round amount that fits, for the container with the largest request. */
 function loweredRequest(pod: Pod, resource: string): OpenChange {
   const requests = pod.spec.containers.map(({ resources }) => amountOf(resources?.requests, resource))
   const most = Math.max(...requests)
@@ -289,14 +292,14 @@ function amountOf(requests: Readonly<Record<string, string>> | undefined, resour
   return text === undefined ? 0 : parseResource(resource, text)
 }
 
-/** The least round limit that is enough. */
+/** Finds the smallest round limit that is sufficient. */
 function raisedLimit(pool: NodePool, resource: string): OpenChange {
   const limits: Resources = parseResources(pool.spec.limits)
   const now = ownValue(limits, resource) ?? 0
   return {
     settle: async (trial) => {
       if ((await trial.of(poolLimit(pool, resource, undefined), 'all')) === undefined) return undefined
-      // Doubled until it is enough, then halved down to a round amount.
+      // Doubled until it is sufficient, then bisected down to a round amount.
       const enough = async (amount: number): Promise<boolean> =>
         (await trial.of(poolLimit(pool, resource, amount), 'all')) !== undefined
       let most = Math.max(now, 1)

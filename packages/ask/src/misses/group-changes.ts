@@ -1,9 +1,8 @@
-/** Changes of a PodGroup. */
 import type { PodGroupInput, PodReason } from '@tenon/engine'
 import type { OperatorCore } from '@tenon/operator'
 import { type Change, pointer } from './change.ts'
 
-/** As many pods as there is room for, and no common domain. */
+/** Lets the group run with the pods that fit, or without its topology constraint. */
 export function groupChanges(
   operator: Pick<OperatorCore, 'state'>,
   reason: PodReason | undefined,
@@ -38,12 +37,12 @@ export function groupChanges(
   return changes
 }
 
-/** Those of Kubernetes do not change. */
+/** PodGroups of Kubernetes are immutable. */
 function madeAgain(source: string): string {
   return source === 'podgroup' ? ', which takes a new PodGroup' : ''
 }
 
-/** The group as decisions read it, with the change. */
+/** Applies the change to the engine's input of the group. */
 export function changedGroup(group: PodGroupInput, { kind, operations }: Change): PodGroupInput {
   if (kind === 'dropGroupTopology') {
     const { topology: _, ...rest } = group

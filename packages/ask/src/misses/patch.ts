@@ -1,13 +1,12 @@
-/** Changes as patches that kubectl takes. */
+/** Changes as patches for kubectl. */
 import { controllerOf, type Pod, podGroupKinds } from '@tenon/api'
 import type { Operation } from 'rfc6902'
 import type { Change } from './change.ts'
 
-/** An object and its JSON Patch. */
 export interface ObjectPatch {
   /** As kubectl names it, such as `deployment/web`. */
   readonly object: string
-  /** Absent of objects without one. */
+  /** Absent for cluster-scoped objects. */
   readonly namespace?: string
   readonly operations: readonly Operation[]
 }
@@ -15,8 +14,8 @@ export interface ObjectPatch {
 const ofKubernetes = `podgroups.${podGroupKinds.kubernetes[0]?.group ?? ''}`
 
 /**
- * @returns undefined for what no patch achieves: a NodePool that is not ready, a claim, or a PodGroup of Kubernetes, that
- *   has to be made again.
+ * @returns undefined if no patch can do it: a NodePool is not ready, or an immutable claim or PodGroup has to
+ * be recreated.
  */
 export function patchOf(change: Change, pod: Pod): ObjectPatch | undefined {
   const { operations, target } = change
@@ -25,18 +24,18 @@ export function patchOf(change: Change, pod: Pod): ObjectPatch | undefined {
   const namespace = pod.metadata.namespace ?? 'default'
   if (target.kind === 'podGroup') {
     const [resource = '', , name = ''] = target.id.split('/')
-    // What is said of one of Kubernetes does not change.
+    // PodGroups of Kubernetes are immutable.
     if (resource === ofKubernetes) return undefined
     return { object: `${resource.replace(/^podgroups/, 'podgroup')}/${name}`, namespace, operations }
   }
   const workload = workloadOf(pod)
-  // Most fields of a pod cannot be changed: the pod has to be made again with them.
+  // Most fields of a pod are immutable: it has to be recreated.
   if (workload === undefined) return { object: `pod/${pod.metadata.name}`, namespace, operations }
   const inTemplate = operations.map((each) => ({ ...each, path: `${workload.template}${each.path}` }))
   return { object: workload.object, namespace, operations: inTemplate }
 }
 
-/** Where a workload keeps the template of its pods; undefined for a pod of its own. */
+/** The workload and the path of its pod template; undefined for a pod without a workload. */
 function workloadOf(pod: Pod): { readonly object: string; readonly template: string } | undefined {
   const owner = controllerOf(pod)
   if (owner === undefined) return undefined
@@ -48,7 +47,7 @@ function workloadOf(pod: Pod): { readonly object: string; readonly template: str
   return { object: `${kind.toLowerCase()}/${name}`, template: '/spec/template' }
 }
 
-/** The command that applies the patch, for a POSIX shell. */
+/** The command that applies the patch, quoted for a POSIX shell. */
 export function patchCommand({ object, namespace, operations }: ObjectPatch): string {
   const patch = JSON.stringify(operations).replaceAll("'", String.raw`'\''`)
   const where = namespace === undefined ? '' : ` -n ${namespace}`

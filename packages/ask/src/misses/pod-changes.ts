@@ -1,4 +1,4 @@
-/** Changes of a pod, or of the template it was made from. */
+/** Changes of a pod or of its template. */
 import {
   type NodeSelectorRequirement,
   type NodeSelectorTerm,
@@ -33,7 +33,7 @@ export function tolerations({ spec }: Pod, taints: readonly Taint[]): readonly C
   })
 }
 
-/** Each entry of the node selector left out. */
+/** Removes each entry of the node selector. */
 export function nodeSelectors({ spec }: Pod): readonly Change[] {
   return Object.entries(spec.nodeSelector ?? {}).map(([key, value]) => ({
     kind: 'dropNodeSelector',
@@ -48,8 +48,8 @@ const required = 'requiredDuringSchedulingIgnoredDuringExecution'
 const preferred = 'preferredDuringSchedulingIgnoredDuringExecution'
 
 /**
- * Each requirement of the required node affinity left out, or widened by one value.
- * @param valuesOf values of a label that nodes could have, a few at most.
+ * Removes each requirement of the required node affinity, or widens it by one value.
+ * @param valuesOf values of a label that nodes could have.
  */
 export function nodeAffinities(
   { spec }: Pod,
@@ -62,7 +62,7 @@ export function nodeAffinities(
       const path = [...at, termAt, 'matchExpressions', index]
       const field = `spec.affinity.nodeAffinity.${required}.nodeSelectorTerms[${termAt}].matchExpressions[${index}]`
       const isAlone = requirementsOf(term) === 1
-      // A term without requirements matches nothing: it goes as a whole, and only where it is the only one.
+      // An empty term matches nothing. So a term is removed as a whole, and only if it is the only one.
       const canDrop = !isAlone || terms.length === 1
       const dropped = isAlone ? pointer('spec', 'affinity', 'nodeAffinity', required) : pointer(...path)
       return [
@@ -104,7 +104,7 @@ interface Widened {
   readonly values: readonly string[]
 }
 
-/** A list of values with one more, or of values that are forbidden with one less. */
+/** Adds a value to an `In` list, or removes one from a `NotIn` list. */
 function widened(
   { key, operator, values = [] }: NodeSelectorRequirement,
   others: readonly string[],
@@ -123,7 +123,7 @@ function widened(
   }))
 }
 
-/** Each required term of pod affinity and of pod anti-affinity left out. */
+/** Removes each required term of pod affinity and anti-affinity. */
 export function podAffinities({ spec }: Pod): readonly Change[] {
   const parts = [
     { part: 'podAffinity', kind: 'dropPodAffinity', words: 'pod affinity' },
@@ -142,7 +142,7 @@ export function podAffinities({ spec }: Pod): readonly Change[] {
   )
 }
 
-/** Each spread constraint that must be met made one that is only preferred. */
+/** Turns each required spread constraint into a preferred one. */
 export function spreads({ spec }: Pod): readonly Change[] {
   return (spec.topologySpreadConstraints ?? []).flatMap(
     ({ topologyKey, whenUnsatisfiable }, index): readonly Change[] =>
@@ -166,7 +166,7 @@ export function spreads({ spec }: Pod): readonly Change[] {
   )
 }
 
-/** Each kind of preference left out. */
+/** Removes each kind of preference. */
 export function preferences({ spec }: Pod): readonly Change[] {
   return (['nodeAffinity', 'podAffinity', 'podAntiAffinity'] as const).flatMap((part): readonly Change[] =>
     (spec.affinity?.[part]?.[preferred] ?? []).length === 0

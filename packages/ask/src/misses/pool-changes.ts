@@ -1,4 +1,3 @@
-/** Changes of NodePools. */
 import type { NodePool, Requirement } from '@tenon/api'
 import { type Change, type ChangeTarget, pointer } from './change.ts'
 import { amountText } from './quantities.ts'
@@ -7,7 +6,7 @@ function targetOf({ metadata }: NodePool): ChangeTarget {
   return { kind: 'nodePool', name: metadata.name }
 }
 
-/** A label on the nodes of the pool. */
+/** Adds a label to the nodes of the pool. */
 export function poolLabel(pool: NodePool, key: string, value: string): Change {
   const { metadata } = pool.spec.template
   const template = ['spec', 'template'] as const
@@ -27,8 +26,8 @@ export function poolLabel(pool: NodePool, key: string, value: string): Change {
 }
 
 /**
- * Each requirement of the pool left out, or widened by one value.
- * @param valuesOf values of a label that the pool could allow, a few at most.
+ * Removes each requirement of the pool, or widens it by one value.
+ * @param valuesOf values of a label that the pool could allow.
  */
 export function poolRequirements(
   pool: NodePool,
@@ -74,7 +73,7 @@ function moreValues(
   return values.map((value) => ({ value, values: values.filter((other) => other !== value) }))
 }
 
-/** @param amount in canonical units; `undefined` for no limit at all. */
+/** @param amount in canonical units; undefined: no limit. */
 export function poolLimit(pool: NodePool, resource: string, amount: number | undefined): Change {
   const path = pointer('spec', 'limits', resource)
   const { name } = pool.metadata

@@ -1,4 +1,4 @@
-/** Amounts as a person would write them. */
+/** Round amounts, as a person would choose them. */
 import { formatResource } from '@tenon/api'
 
 const ki = 1024
@@ -55,13 +55,13 @@ export function roundAmounts(resource: string, end: number): RoundAmounts {
   }
 }
 
-/** A list that is not written out. */
+/** A lazy list. */
 export interface RoundAmounts {
   readonly length: number
   readonly at: (index: number) => number
 }
 
-/** The last index at which something holds, where it holds up to some index; undefined when it holds nowhere. */
+/** Bisects for the last index at which a monotone predicate holds; undefined if it holds nowhere. */
 export async function lastThat(
   length: number,
   holds: (index: number) => Promise<boolean>,
@@ -75,7 +75,7 @@ export async function lastThat(
   return from === 0 ? undefined : from - 1
 }
 
-/** An amount as text, in units that stay short. */
+/** Formats an amount in the unit that keeps it short. */
 export function amountText(resource: string, amount: number): string {
   if (gridOf(resource) === bytes) {
     if (amount % gi === 0) return `${amount / gi}Gi`

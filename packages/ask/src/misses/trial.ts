@@ -1,4 +1,4 @@
-/** Decisions with one thing changed. */
+/** Repeats a decision with one change. */
 import { controllerOf, type NodePool, type Pod } from '@tenon/api'
 import {
   type PodGroupInput,
@@ -15,37 +15,37 @@ import { type Change, edited } from './change.ts'
 import { claimOperations, sourceOf } from './claim-changes.ts'
 import { changedGroup } from './group-changes.ts'
 
-/** What becomes of the pods of a workload. */
+/** The result of a change for the pods of a workload. */
 export interface TrialOutcome {
-  /** Pods of the workload that get a place, and how many of them wait. */
+  /** How many pods of the workload are placed, of those that are pending. */
   readonly running: number
   readonly waiting: number
-  /** Where the pod goes: a node that is there or on its way, or a new one. */
+  /** The pod's place: a node that exists or is being launched, or a new one. */
   readonly place:
     | { readonly kind: 'node'; readonly name: string }
     | { readonly kind: 'claim'; readonly nodePool: string; readonly instanceType: string }
-  /** What all new nodes cost per hour beyond those that are launched anyway; undefined when a price is not known. */
+  /** Price per hour of the new nodes, without those that are launched anyway; undefined if a price is unknown. */
   readonly pricePerHour: number | undefined
 }
 
-/** A part of the pods of a decision. */
+/** Which pods of the decision are decided again. */
 type Scope = 'all' | 'workload'
 
-/** What one decision made of the pods, whichever of them is asked about. */
+/** The result of one decision, for all of its pods. */
 interface Decided {
   /** By UID of the pod. */
   readonly places: ReadonlyMap<string, TrialOutcome['place']>
-  /** Ids of the groups that have a place. */
+  /** IDs of the groups that are placed. */
   readonly groups: ReadonlySet<string>
   readonly pricePerHour: number | undefined
 }
 
-/** What trials about the pods of one decision share: those of one workload ask for the same ones. */
+/** Results that the trials of one decision share: pods of one workload ask for the same ones. */
 export class KnownTrials {
   readonly decision: PendingDecision
   readonly types = new TypeReader()
   readonly #decided = new Map<string, Decided | undefined>()
-  /** UIDs of the pods that wait, by that of what controls them. */
+  /** UIDs of the pending pods, by that of their controller. */
   readonly #workloads: ReadonlyMap<string | undefined, readonly string[]>
 
   constructor(decision: PendingDecision) {
@@ -54,12 +54,12 @@ export class KnownTrials {
     this.#workloads = new Map(Array.from(groups, ([owner, pods]) => [owner, pods.map(uidOf)]))
   }
 
-  /** UIDs of the pods of the decision that one thing controls. */
+  /** UIDs of the pending pods with this controller. */
   ownedBy(owner: string): readonly string[] {
     return this.#workloads.get(owner) ?? []
   }
 
-  /** @param isWhole whether what `decide` says may be kept, asked once it has said it. */
+  /** @param isWhole whether the result may be cached; called after `decide`. */
   async of(
     key: string,
     decide: () => Promise<Decided | undefined>,
@@ -72,21 +72,21 @@ export class KnownTrials {
   }
 }
 
-/** Decides again about one pending pod and those of its workload. */
+/** Decides again about a pending pod and its workload. */
 export class Trial {
   readonly #study: StudyFacts
   readonly #known: KnownTrials
   readonly #pod: Pod
   readonly #shouldStop: () => boolean
   readonly #signal = new AbortController().signal
-  /** UIDs of the pods of its workload that wait, its own among them. */
+  /** UIDs of the pending pods of its workload, including its own. */
   readonly #uids: ReadonlySet<string>
-  /** UID of what controls it; its own, or the id of its group, when nothing does. */
+  /** UID of its controller; without one, the id of its group or its own UID. */
   readonly #workload: string
-  /** The pods with which it runs together. */
+  /** The group it belongs to. */
   readonly #group: PodGroupInput | undefined
 
-  /** @param shouldStop says when no more time is left. */
+  /** @param shouldStop whether time is up. */
   constructor(study: StudyFacts, known: KnownTrials, pod: Pod, shouldStop: () => boolean) {
     this.#study = study
     this.#known = known
@@ -100,7 +100,7 @@ export class Trial {
     this.#uids = new Set([uid, ...alike])
   }
 
-  /** UIDs of the pods of its group that nothing controls. */
+  /** UIDs of the group's pods without a controller. */
   #ownerless(): readonly string[] {
     const members = new Set(this.#group?.members)
     return this.#known.decision.input.pods
@@ -108,16 +108,16 @@ export class Trial {
       .map(uidOf)
   }
 
-  /** Whether a decision about the workload alone says less than one about all pods. */
+  /** Whether a decision about the workload alone is not enough, and all pods have to be decided. */
   get needsOthers(): boolean {
     const { affinity } = this.#pod.spec
     return (affinity?.podAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []).length > 0
   }
 
-  /** @returns undefined when the pod would still wait, or the change is not valid, or time is up. */
+  /** @returns undefined if the pod is still pending, the change is invalid, or time is up. */
   async of(change: Change, scope: Scope): Promise<TrialOutcome | undefined> {
     const { kind, operations, target } = change
-    // What is changed of a NodePool is the same for all workloads.
+    // The result of a NodePool change is the same for all workloads.
     const whose =
       target.kind !== 'nodePool' || scope === 'workload' ? [this.#workload, this.#group?.id] : undefined
     const key = JSON.stringify([whose, scope, kind, target, operations])
@@ -160,7 +160,7 @@ export class Trial {
     return pools && { ...input, pods, pools }
   }
 
-  /** The claims that the pods of the workload have from where the change is, with it. */
+  /** Applies the change to all claims of the workload's pods that come from the same source. */
   #withClaims(input: SchedulingInput, change: Change): SchedulingInput | undefined {
     const { devices } = input
     if (devices === undefined) return undefined
@@ -182,7 +182,7 @@ export class Trial {
       if (!this.#uids.has(uidOf(pod))) return pod
       const { namespace = '', name } = pod.metadata
       const original = operator.caches.pods.get({ namespace, name }) ?? pod
-      // Pods of one workload may be of two revisions, and the change be about one of them.
+      // Pods of one workload may have two revisions, and the change may fit only one of them.
       const changed = edited(original, operations)
       return changed === undefined ? pod : questions.readPod(changed)
     })
@@ -205,7 +205,7 @@ export class Trial {
   #outcome({ groups, places, pricePerHour }: Decided): TrialOutcome | undefined {
     const uids = this.#group === undefined ? this.#uids : new Set(this.#group.members)
     const running = [...uids].filter((uid) => places.has(uid))
-    // Of a group it is enough that as many run as must, whoever they are.
+    // For a group it is sufficient that its minimum runs, whichever pods they are.
     const isWhole = this.#group !== undefined && groups.has(this.#group.id)
     const place = places.get(uidOf(this.#pod)) ?? (isWhole ? places.get(running[0] ?? '') : undefined)
     if (place === undefined) return undefined

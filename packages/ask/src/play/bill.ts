@@ -1,24 +1,22 @@
-/** What instances cost: their prices integrated over the time they exist. */
+/** The cost of instances: prices integrated over their lifetimes. */
 import type { PricePerHour } from '@tenon/api'
 
 const hourMs = 3_600_000
 
-/** What was paid from one full hour of the bill to the next. */
 export interface BilledHour {
   /** Unix milliseconds. */
   readonly startMs: number
-  /** Money spent in this hour, without instances whose price is not known. */
+  /** Without instances of unknown price. */
   readonly cost: number
-  /** Instance hours in it. */
   readonly instanceHours: number
 }
 
-/** Sums prices and numbers of instances over time. */
+/** Integrates prices and instance counts over time. */
 export class Bill {
   readonly #startMs: number
   #atMs: number
   #pricePerHour = 0
-  /** Instances by their price: a running sum of prices would drift. */
+  /** Instance counts by price: a running sum of prices would accumulate rounding errors. */
   readonly #byPrice = new Map<number, number>()
   #instances = 0
   readonly #hours: { cost: number; instanceHours: number }[] = []
@@ -31,13 +29,13 @@ export class Bill {
     this.#atMs = startMs
   }
 
-  /** An instance exists from now on. */
+  /** Adds an instance. */
   add(nowMs: number, price: PricePerHour): void {
     this.#change(nowMs, price, 1)
     if (price === undefined) this.#unpriced++
   }
 
-  /** An instance exists no longer. */
+  /** Removes an instance. */
   remove(nowMs: number, price: PricePerHour): void {
     this.#change(nowMs, price, -1)
   }
@@ -75,17 +73,17 @@ export class Bill {
     return this.#peakInstances
   }
 
-  /** What all instances cost now. */
+  /** Current price of all instances. */
   get pricePerHour(): number {
     return this.#pricePerHour
   }
 
-  /** Instances that exist now. */
+  /** Current number of instances. */
   get instances(): number {
     return this.#instances
   }
 
-  /** Instances, from the first to now, whose price is not known: they count nothing. */
+  /** Instances of unknown price so far; they are in no sum. */
   get unpriced(): number {
     return this.#unpriced
   }

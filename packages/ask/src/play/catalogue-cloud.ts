@@ -1,4 +1,4 @@
-/** A cloud that has what a catalogue lists; its instances join the embedded cluster on virtual time. */
+/** A simulated cloud with the offerings of a catalogue. Its instances join the embedded cluster on virtual time. */
 import {
   formatResources,
   type InstanceType,
@@ -29,15 +29,15 @@ import { allTypes, type Catalogue, typesOf } from './catalogue.ts'
 
 const providerIdPrefix = 'catalogue://'
 
-/** How long instances of the simulated cloud take. Milliseconds. */
+/** How long instances take, in milliseconds. */
 export interface CloudTimes {
-  /** From the launch until the Node registers. */
+  /** From launch until the Node registers. */
   readonly bootMs: number
-  /** From the request to delete an instance until it is gone and no longer paid. */
+  /** From the delete request until the instance is gone and no longer billed. */
   readonly stopMs: number
 }
 
-/** An instance of an earlier time, which exists when the play begins. */
+/** An instance that exists at the start of the play. */
 export interface StandingInstance {
   readonly providerID: string
   readonly nodeName: string
@@ -50,7 +50,7 @@ export interface StandingInstance {
   readonly kubelet?: KubeletHandle
 }
 
-/** What a provider says of the labels and volumes of its nodes. */
+/** The provider's rules about labels and volumes of nodes. */
 export type CloudTraits = Pick<
   CloudProvider,
   | 'restrictedLabels'
@@ -62,13 +62,12 @@ export type CloudTraits = Pick<
   | 'defaultTerminationGracePeriodMs'
 > & { readonly wellKnownLabels?: readonly string[] }
 
-/** What the cloud is made of. */
 export interface CatalogueCloudDependencies {
   readonly clock: Clock
   readonly random: Random
   readonly kubelets: KubeletRunner
   readonly catalogue: Catalogue
-  /** The kinds of the node classes that NodePools and NodeClaims name. */
+  /** Kinds of the node classes that NodePools and NodeClaims reference. */
   readonly nodeClasses: readonly ResourceType<NodeClass>[]
   readonly times: CloudTimes
   readonly bill: Bill
@@ -84,7 +83,7 @@ interface Instance {
   deleting: boolean
 }
 
-/** Launches what the catalogue offers, at once and without limit; nothing in it drifts by itself. */
+/** Launches any offering of the catalogue immediately and without limit. Instances do not drift by themselves. */
 export class CatalogueCloud implements CloudProvider {
   readonly name = 'catalogue'
   readonly nodeClasses: readonly ResourceType<NodeClass>[]
@@ -121,14 +120,14 @@ export class CatalogueCloud implements CloudProvider {
       this.defaultTerminationGracePeriodMs = traits.defaultTerminationGracePeriodMs
   }
 
-  /** Instances launched since the beginning. */
+  /** Instances launched since the start. */
   get launches(): number {
     return this.#launches
   }
 
   /**
-   * Takes over an instance that exists already.
-   * @param joining its claim, if its Node has yet to register.
+   * Takes over an existing instance.
+   * @param joining its claim, if its Node has not registered yet.
    */
   adopt(standing: StandingInstance, joining?: NodeClaim): void {
     const { providerID, claimName, createdAtMs, capacity, allocatable, pricePerHour } = standing
@@ -154,11 +153,15 @@ export class CatalogueCloud implements CloudProvider {
     return this.#instances.has(providerID) || providerID.startsWith(providerIdPrefix)
   }
 
-  create(claim: NodeClaim, _signal?: AbortSignal, told?: readonly InstanceType[]): Promise<ProviderInstance> {
+  create(
+    claim: NodeClaim,
+    _signal?: AbortSignal,
+    types?: readonly InstanceType[],
+  ): Promise<ProviderInstance> {
     const known = this.#byClaim.get(claim.metadata.name)
     if (known !== undefined) return Promise.resolve(answerOf(known))
     const pool = claim.metadata.labels?.[labels.nodePool] ?? ''
-    const choice = this.#choose(launchChoices(claim, told ?? typesOf(this.#catalogue, pool)))
+    const choice = this.#choose(launchChoices(claim, types ?? typesOf(this.#catalogue, pool)))
     if (choice === undefined) {
       const why = `NodeClaim ${claim.metadata.name}: the catalogue has no available offering that it may take`
       return Promise.reject(new ProviderError('insufficientCapacity', why))
@@ -175,7 +178,7 @@ export class CatalogueCloud implements CloudProvider {
       : Promise.reject(gone(instance.answer.providerID))
   }
 
-  /** The instance stops, asked for by whom it may be. */
+  /** Stops an instance, whoever deletes it. */
   end(providerID: string): void {
     const instance = this.#instances.get(providerID)
     if (instance === undefined || instance.deleting) return
@@ -209,10 +212,10 @@ export class CatalogueCloud implements CloudProvider {
   }
 
   startControllers(): void {
-    // Node classes have no controller of their own here: every one is ready.
+    // Node classes have no controller here, so all are ready.
   }
 
-  /** The cheapest; chance decides between zones of the same type and price. */
+  /** The cheapest offering; random among zones of the same type and price. */
   #choose(choices: readonly LaunchChoice[]): LaunchChoice | undefined {
     const [first] = choices
     if (first === undefined) return undefined
@@ -303,7 +306,7 @@ function nonZero(amounts: Readonly<Record<string, number>>): Readonly<Record<str
   return Object.fromEntries(Object.entries(amounts).filter(([, amount]) => amount !== 0))
 }
 
-/** Label keys by which types and offerings differ, beyond those of the core. */
+/** Labels by which types and offerings differ, beyond the well-known ones. */
 function choosableLabels(types: readonly InstanceType[]): readonly string[] {
   const keys = types.flatMap(({ requirements, offerings }) =>
     [...requirements, ...offerings.flatMap((offering) => offering.requirements)].map(({ key }) => key),

@@ -1,31 +1,30 @@
-/** What can be bought while a cluster is played. */
+/** What can be launched while a cluster is played. */
 import { type InstanceType, labels, type Offering, ownValue, type PricePerHour } from '@tenon/api'
 import type { NodeDefaults } from '@tenon/provider'
 
-/** Instance types with offerings and prices, as the provider told them. */
+/** Instance types with offerings and prices, as the provider listed them. */
 export interface Catalogue {
-  /** Types of each NodePool, by its name. */
+  /** By name of the NodePool. */
   readonly byNodePool: ReadonlyMap<string, readonly InstanceType[]>
-  /** Types of every other NodePool; none unless given. */
+  /** Types of all other NodePools; default: none. */
   readonly others?: readonly InstanceType[]
-  /** What node classes give the nodes of NodePools, by the pools' names. */
+  /** What node classes set on nodes, by name of the NodePool. */
   readonly defaults?: ReadonlyMap<string, NodeDefaults>
 }
 
-/** What a NodePool can buy. */
 export function typesOf({ byNodePool, others = [] }: Catalogue, pool: string): readonly InstanceType[] {
   return byNodePool.get(pool) ?? others
 }
 
-/** Every type of the catalogue, those of each NodePool in the order of the pools' names. */
+/** All types, those of each NodePool in order of the pools' names. */
 export function allTypes({ byNodePool, others = [] }: Catalogue): readonly InstanceType[] {
   const pools = [...byNodePool].toSorted(([a], [b]) => (a < b ? -1 : 1))
   return [...pools.flatMap(([, types]) => types), ...others]
 }
 
 /**
- * The price of what a node says it is, by its labels.
- * @returns undefined when the catalogue has no such offering, or no price of it.
+ * The price of a node according to its labels.
+ * @returns undefined if the catalogue lacks the offering or its price.
  */
 export function priceOfLabels(
   types: readonly InstanceType[],

@@ -1,15 +1,15 @@
-/** The controllers of played pods, as far as others look at them. */
+/** Controllers of played pods, reduced to what other components read. */
 import { apiVersionOf, controllerOf, kinds, type KubeObject, type Pod, type ResourceType } from '@tenon/api'
 import { type ApiServer, restoreObjects } from '@tenon/devcluster'
 import { ownerObject } from './played-objects.ts'
 
 /**
- * Without its controller a pod would be collected as garbage, and the number of replicas is what a
- * PodDisruptionBudget in percent is about.
+ * Without its controller a pod would be garbage-collected, and PodDisruptionBudgets with percentages need the
+ * number of replicas.
  */
 export class Owners {
   readonly #server: Pick<ApiServer, 'local' | 'store'>
-  /** Pods by uid of the controller. */
+  /** Number of pods by UID of the controller. */
   readonly #pods = new Map<string, number>()
   #types: ReadonlyMap<string, ResourceType> | undefined
 
@@ -17,12 +17,10 @@ export class Owners {
     this.#server = server
   }
 
-  /** One more pod is wanted. */
   add(pod: Pod): void {
     this.#count(pod, 1)
   }
 
-  /** One pod less is wanted. */
   remove(pod: Pod): void {
     this.#count(pod, -1)
   }
@@ -40,7 +38,7 @@ export class Owners {
       restoreObjects(this.#server, [{ type, object }])
     } else if (this.#isCounted(namespace)) local.patch(type, namespace, owner.name, { spec: { replicas } })
     if (replicas > 0 || owner.kind !== 'Job') return
-    // There is a Job for every run of a CronJob: they would add up.
+    // Every run of a CronJob has a Job; they would accumulate.
     this.#pods.delete(owner.uid)
     local.delete(type, namespace, owner.name, { propagationPolicy: 'Orphan' })
   }

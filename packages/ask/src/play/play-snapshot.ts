@@ -1,26 +1,24 @@
-/** What would become of a snapshot, played on virtual time (ask.md 5, `--for`). */
+/** Plays a snapshot into the future on virtual time (ask.md 5, `--for`). */
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { Catalogue } from './catalogue.ts'
 import { Play, type PlayTimes, type TimedChange } from './play.ts'
 import type { PlayReport } from './report.ts'
 
-/** How a snapshot is played. */
 export interface SnapshotPlayOptions {
   readonly forMs: number
-  /** Changes in order of time; those of the past come at once. Absent: workloads stay as they are. */
+  /** Changes in order of time; past ones are applied immediately. Absent: workloads do not change. */
   readonly changes?: Iterable<TimedChange>
-  /** The same seed gives the same result; 1 unless given. */
+  /** The same seed yields the same result; default 1. */
   readonly seed?: number
   readonly times?: Partial<PlayTimes>
 }
 
-/** A report with what could not be played. */
 export interface SnapshotPlayReport extends PlayReport {
   /** Objects that the simulated cluster does not serve, as `KIND/NAME`. */
   readonly leftOut: readonly string[]
 }
 
-/** Plays the cluster from the time of the snapshot on. It writes nothing outside this process. */
+/** Plays the cluster from the time of the snapshot on, in this process only. */
 export async function playSnapshot(
   snapshot: Snapshot,
   { forMs, changes = [], seed = 1, times }: SnapshotPlayOptions,
@@ -41,7 +39,7 @@ export async function playSnapshot(
   return { ...report, leftOut: play.gaps.leftOut }
 }
 
-/** Types of a NodePool that the snapshot does not know are those of one with the same node class, or of any. */
+/** A NodePool without a catalogue gets that of a NodePool with the same node class, or of any other. */
 function catalogueOf({ catalogues }: Snapshot): Catalogue {
   const byNodePool = new Map(
     catalogues.flatMap(({ nodePools, instanceTypes }) =>

@@ -1,4 +1,4 @@
-/** A cluster, the operator and a cloud made from a catalogue, in one process on virtual time. */
+/** A cluster, the operator and a simulated cloud in one process on virtual time. */
 import {
   controllerOf,
   type KubeObject,
@@ -41,20 +41,20 @@ const ownCrds = [
   ['nodeclaims', nodeClaimCrd],
   ['nodeoverlays', nodeOverlayCrd],
 ] as const
-/** Longer than anything is played, in milliseconds. */
+/** Milliseconds; longer than any play. */
 const never = 1e12
 
-/** What the facts do not tell, and is assumed. Milliseconds. */
+/** Durations that the facts do not contain and that are assumed, in milliseconds. */
 export interface PlayTimes extends CloudTimes {
   /** From the Node's registration until it is Ready. */
   readonly nodeReadyMs: number
   /** From a pod's binding until it is Ready. */
   readonly podStartMs: number
-  /** From a pod's deletion until it is gone, its grace period at most. */
+  /** From a pod's deletion until it is gone; at most its grace period. */
   readonly podStopMs: number
 }
 
-/** A minute from launch to Ready, five seconds from binding to Ready. */
+/** A node is Ready one minute after its launch, a pod five seconds after its binding. */
 export const defaultPlayTimes: PlayTimes = {
   bootMs: 50_000,
   nodeReadyMs: 10_000,
@@ -63,9 +63,9 @@ export const defaultPlayTimes: PlayTimes = {
   podStopMs: 1_000,
 }
 
-/** What a play begins with; the same options give the same result. */
+/** The start of a play; equal options yield equal results. */
 export interface PlayOptions {
-  /** As a snapshot has them. */
+  /** As in a snapshot. */
   readonly objects: readonly KubeObject[]
   readonly catalogue: Catalogue
   readonly settings: Settings
@@ -73,21 +73,21 @@ export interface PlayOptions {
   /** Unix milliseconds. */
   readonly startMs: number
   readonly times?: Partial<PlayTimes>
-  /** Of the API server; `v1.36.0` unless given. */
+  /** Version of the API server; default `v1.36.0`. */
   readonly kubernetesVersion?: string
-  /** What the provider says of its nodes beside what it sells. */
+  /** What the provider says about its nodes, besides the catalogue. */
   readonly traits?: CloudTraits
-  /** Keys of the cluster; made for this play unless given. */
+  /** Keys of the cluster; default: generated. */
   readonly credentials?: Credentials
   readonly logger?: Logger
 }
 
-/** A change of the workload, or of anything else in the cluster. */
+/** A change of a workload or of any other object. */
 export type PlayChange =
-  /** A pod comes; `id` names it for as long as it is wanted. */
+  /** A pod is created; changes refer to it by `id` until it ends. */
   | { readonly kind: 'podAdded'; readonly id: string; readonly pod: Pod }
   | { readonly kind: 'podEnded'; readonly id: string }
-  /** An object is now as it says; its status is the cluster's. */
+  /** An object is created or replaced; its status is kept. */
   | { readonly kind: 'put'; readonly object: KubeObject }
   | {
       readonly kind: 'removed'
@@ -97,10 +97,10 @@ export type PlayChange =
       readonly name: string
     }
 
-/** On a pod of the initial objects: the id by which changes name it; `NAMESPACE/NAME` without it. */
+/** On initial pods: the id by which changes refer to the pod; default `NAMESPACE/NAME`. */
 export const playIdAnnotation = 'play.tenon.sh/id'
 
-/** A change with its time, in Unix milliseconds. */
+/** Time in Unix milliseconds. */
 export interface TimedChange {
   readonly atMs: number
   readonly change: PlayChange
@@ -116,17 +116,17 @@ interface PlayParts {
   readonly pods: PlayedPods
 }
 
-/** Objects of the snapshot that nothing here serves, and are left out. */
+/** Objects of the snapshot that the simulated cluster does not serve. */
 export interface PlayGaps {
   readonly leftOut: readonly string[]
 }
 
-/** A cluster that is played. Nothing moves but through {@link runTo}. */
+/** A cluster that is played. Time only passes in {@link runTo}. */
 export class Play {
   readonly #parts: PlayParts
   readonly gaps: PlayGaps
 
-  /** What was assumed. */
+  /** The durations that were assumed. */
   readonly times: PlayTimes
 
   private constructor(parts: PlayParts, gaps: PlayGaps, times: PlayTimes) {
@@ -135,7 +135,7 @@ export class Play {
     this.times = times
   }
 
-  /** Restores the cluster, and lets the operator lead. */
+  /** Restores the cluster and makes the operator lead. */
   static async start(options: PlayOptions): Promise<Play> {
     const clock = new VirtualClock(options.startMs, 0)
     const random = new SeededRandom(options.seed)
@@ -221,7 +221,7 @@ export class Play {
     if (atMs > clock.now()) await clock.advance(atMs - clock.now())
   }
 
-  /** Applies changes, which are in order of time, each at its own; those of the past at once. */
+  /** Applies changes in order of time, each at its own; past ones immediately. */
   async run(changes: Iterable<TimedChange>, untilMs: number): Promise<void> {
     for (const { atMs, change } of changes) {
       if (atMs > untilMs) break
@@ -231,12 +231,11 @@ export class Play {
     await this.runTo(untilMs)
   }
 
-  /** Objects of a kind as they are now. */
   list<T extends KubeObject>(type: ResourceType<T>): readonly T[] {
     return this.#parts.cluster.server.local.list(type)
   }
 
-  /** What has happened until now. */
+  /** What has happened so far. */
   async report(): Promise<PlayReport> {
     const { clock, bill, tally, cloud, operator } = this.#parts
     bill.advance(clock.now())
@@ -253,14 +252,17 @@ export class Play {
   }
 }
 
-/** Pods that a DaemonSet or a kubelet keeps belong to their nodes. */
+/** Pods of DaemonSets and static pods belong to their nodes. */
 function isWorkload(pod: Pod): boolean {
   const kind = controllerOf(pod)?.kind
   const phase = pod.status?.phase
   return kind !== 'DaemonSet' && kind !== 'Node' && phase !== 'Succeeded' && phase !== 'Failed'
 }
 
-/** Nobody reads heartbeats, owners of fields and Events here; the player stands in for workload controllers. */
+/**
+ * Leaves out heartbeats, managed fields and Events, which nobody reads here, and workload controllers, which
+ * the player replaces.
+ */
 function clusterPace(times: PlayTimes): object {
   const start = times.podStartMs
   return {

@@ -1,4 +1,4 @@
-/** What of the objects of a snapshot a cluster needs to go on as it was. */
+/** Selects the objects of a snapshot that a cluster needs to continue from there. */
 import {
   apiVersionOf,
   controllerOf,
@@ -18,10 +18,10 @@ import {
 } from '@tenon/api'
 import type { RestoredObject } from '@tenon/devcluster'
 
-/** Kinds that a cluster makes for itself. */
+/** Kinds that a cluster creates itself. */
 const ownKinds: ReadonlySet<string> = new Set(['Event', 'Lease', 'ComponentStatus'])
 
-/** Kinds of owners whose pods somebody puts back elsewhere. */
+/** Kinds of owners that replace their pods. */
 const replacingKinds: ReadonlySet<string> = new Set([
   'Job',
   'ReplicaSet',
@@ -29,17 +29,17 @@ const replacingKinds: ReadonlySet<string> = new Set([
   'StatefulSet',
 ])
 
-/** The objects of a snapshot by what is done with them. */
+/** The objects of a snapshot, by how they are restored. */
 export interface PlayedObjects {
   readonly pools: readonly NodePool[]
   readonly claims: readonly NodeClaim[]
   readonly nodes: readonly Node[]
   readonly pods: readonly Pod[]
-  /** Everything else, node classes and NodeOverlays included. */
+  /** Everything else, including node classes and NodeOverlays. */
   readonly others: readonly KubeObject[]
 }
 
-/** Sorts objects by kind; Leases and Events stay behind. */
+/** Sorts objects by kind and drops Leases and Events. */
 export function playedObjects(objects: readonly KubeObject[]): PlayedObjects {
   const of = <T extends KubeObject>(type: ResourceType<T>): readonly T[] =>
     objects.filter((object): object is T => isOf(type, object))
@@ -64,7 +64,7 @@ function isOf(type: ResourceType, object: KubeObject): boolean {
   return object.kind === type.kind && object.apiVersion === apiVersionOf(type)
 }
 
-/** The kinds of the node classes that NodePools and NodeClaims name; the first is most used. */
+/** Kinds of the node classes that NodePools and NodeClaims reference; the most used one first. */
 export function nodeClassKinds({ pools, claims, others }: PlayedObjects): readonly ResourceType<NodeClass>[] {
   const refs = [
     ...pools.map(({ spec }) => spec.template.spec.nodeClassRef),
@@ -85,7 +85,7 @@ export function nodeClassKinds({ pools, claims, others }: PlayedObjects): readon
   return [...types.values()]
 }
 
-/** The kind as a CustomResourceDefinition that takes whatever a node class says. */
+/** A CustomResourceDefinition of the kind that accepts any fields. */
 export function nodeClassCrd({ group, version, kind, plural }: ResourceType): KubeObject {
   const anything = {
     type: 'object',
@@ -112,7 +112,7 @@ export function crdObject(definition: Readonly<Record<string, unknown>>, name: s
   return { ...definition, apiVersion, kind, metadata: { name } }
 }
 
-/** Every node class that is named, ready. */
+/** Every referenced node class, with the condition Ready. */
 export function readyNodeClasses(
   objects: PlayedObjects,
   types: readonly ResourceType<NodeClass>[],
@@ -161,14 +161,14 @@ export function readyNodeClasses(
   })
 }
 
-/** Who puts a pod back when it goes: nobody, or its controller under another name, or under its own. */
+/** Whether and how a deleted pod is replaced: not at all, under a new name, or under its own. */
 export function replacementOf(pod: Pod): 'none' | 'renamed' | 'sameName' {
   const owner = controllerOf(pod)
   if (owner === undefined || owner.kind === 'DaemonSet' || owner.kind === 'Node') return 'none'
   return owner.kind === 'StatefulSet' ? 'sameName' : 'renamed'
 }
 
-/** Controllers of the pods that a snapshot does not hold, with as many replicas as there are pods. */
+/** Controllers that pods refer to but that the snapshot lacks, with as many replicas as they have pods. */
 export function missingOwners({ pods, others }: PlayedObjects): readonly KubeObject[] {
   const known = new Set(others.map(({ metadata }) => metadata.uid))
   const owners = new Map<string, { owner: OwnerReference; namespace: string; replicas: number; pod: Pod }>()
@@ -186,7 +186,7 @@ export function missingOwners({ pods, others }: PlayedObjects): readonly KubeObj
   return [...owners.values()].map(({ owner, ...of }) => ownerObject(owner, of))
 }
 
-/** A controller as far as others look at it. */
+/** A controller, reduced to what other components read. */
 export function ownerObject(
   { apiVersion, kind, name, uid }: OwnerReference,
   { namespace, replicas, pod }: { readonly namespace: string; readonly replicas: number; readonly pod: Pod },
@@ -209,12 +209,11 @@ export function ownerObject(
   return object
 }
 
-/** Whether a Node takes pods as far as its kubelet is concerned. */
+/** Whether the kubelet reports Ready. */
 export function isReadyNode({ status }: Node): boolean {
   return status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True') ?? false
 }
 
-/** Whether a claim has its instance. */
 export function isLaunched(claim: NodeClaim): boolean {
   return (claim.status?.providerID ?? '') !== '' && isConditionTrue(claim, 'Launched')
 }

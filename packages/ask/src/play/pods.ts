@@ -1,4 +1,4 @@
-/** Keeps the pods of a play alive: what a workload's controller does, with the lifetimes of a trace. */
+/** Replaces the workload controllers of a play: keeps pods alive, with the lifetimes of a trace. */
 import { type Container, kinds, type KubeObject, type Pod } from '@tenon/api'
 import type { LocalApi } from '@tenon/devcluster'
 import type { Clock } from '@tenon/runtime'
@@ -9,19 +9,19 @@ import type { Tally } from './tally.ts'
 interface PlayedPod {
   readonly pod: Pod
   readonly replacement: 'none' | 'renamed' | 'sameName'
-  /** How often it was put back. */
+  /** How often it was recreated. */
   generation: number
-  /** The name under which it lives now. */
+  /** The name of its current incarnation. */
   name: string
   createdMs: number
-  /** Its end is wanted. */
+  /** It shall not be recreated. */
   isOver: boolean
   isReady: boolean
 }
 
 /**
- * The pods by an id that stays when they are evicted: a pod that goes before its end is put back at once, as its
- * controller would.
+ * Pods by an id that survives evictions: a pod that goes before its end is recreated at once, as its controller
+ * would do.
  */
 export class PlayedPods {
   readonly #api: LocalApi
@@ -47,12 +47,12 @@ export class PlayedPods {
     this.#stop()
   }
 
-  /** Pods that are meant to run now. */
+  /** Pods that should run now. */
   get size(): number {
     return this.#byId.size
   }
 
-  /** A pod comes. */
+  /** Creates a pod. */
   add(id: string, pod: Pod): void {
     const entry = this.#enter(id, pod, pod.metadata.name)
     this.#owners.add(pod)
@@ -60,7 +60,7 @@ export class PlayedPods {
     this.#tally.podAdded(this.#clock.now())
   }
 
-  /** A pod of the cluster as it was at the beginning. */
+  /** Takes over a pod of the initial cluster. */
   adopt(pod: Pod, id: string = keyOf(pod)): void {
     const key = keyOf(pod)
     const entry = this.#enter(id, withoutLife(pod), pod.metadata.name)
@@ -70,7 +70,7 @@ export class PlayedPods {
     this.#tally.podAdded(this.#clock.now())
   }
 
-  /** A pod has done its work, or is no longer wanted. */
+  /** Ends a pod that has completed or is no longer wanted. */
   end(id: string): void {
     const entry = this.#byId.get(id)
     if (entry === undefined) return
@@ -125,7 +125,7 @@ export class PlayedPods {
     else if (entry.replacement === 'renamed') this.#replace(id, entry)
   }
 
-  /** One that went without a word, such as a pending pod, was not seen going. */
+  /** A pod that was deleted at once, such as a pending one, had no terminating state. */
   #gone(pod: Pod): void {
     const key = keyOf(pod)
     const id = this.#idByKey.get(key)
@@ -161,10 +161,10 @@ function isReady({ status }: Pod): boolean {
   return status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True') ?? false
 }
 
-/** What a controller would create in its place. */
+/** The pod that a controller would create in its place. */
 function withoutLife({ apiVersion, kind, metadata, spec }: Pod): Pod {
   const { name, namespace, labels, annotations, ownerReferences } = metadata
-  // Admission finds the priority by its class.
+  // Admission resolves the priority from its class.
   const { nodeName: _node, priority: _priority, preemptionPolicy: _policy, ...rest } = spec
   const { containers, initContainers, ...others } = rest
   return {
@@ -185,7 +185,7 @@ function withoutLife({ apiVersion, kind, metadata, spec }: Pod): Pod {
   }
 }
 
-/** A pod is refused without images, and a snapshot has none. */
+/** The API server rejects containers without an image, and snapshots omit images. */
 function withImage(container: Container): Container {
   return { image: 'played', ...container }
 }

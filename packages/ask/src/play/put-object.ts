@@ -3,8 +3,8 @@ import { apiVersionOf, type KubeObject, type ResourceType } from '@tenon/api'
 import type { LocalApi } from '@tenon/devcluster'
 
 /**
- * Creates the object, or makes it what it is to be; its status stays.
- * @throws Error when the cluster does not serve its kind, and ApiError when it is not valid.
+ * Creates or replaces an object; its status is kept.
+ * @throws Error if the cluster does not serve the kind, ApiError if the object is invalid.
  */
 export function putObject(api: LocalApi, object: KubeObject): void {
   const type = typeOf(api, object.apiVersion, object.kind)
@@ -19,12 +19,11 @@ export function putObject(api: LocalApi, object: KubeObject): void {
   api.update(type, {
     ...rest,
     ...object,
-    // What controllers have noted on it stays.
+    // Keeps what controllers have written.
     metadata: { ...metadata, labels, annotations: { ...metadata.annotations, ...annotations } },
   })
 }
 
-/** Deletes the object, if it is there. */
 export function removeObject(
   api: LocalApi,
   {

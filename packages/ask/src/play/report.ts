@@ -1,11 +1,11 @@
-/** What a play has shown. */
+/** The results of a play. */
 import type { Bill, BilledHour } from './bill.ts'
 import type { Durations, Tally } from './tally.ts'
 
-/** Figures from the beginning of a play until now. */
+/** Figures from the start of a play until now. */
 export interface PlayReport {
   readonly elapsedMs: number
-  /** Money, in the currency of the catalogue; instances without a known price count nothing. */
+  /** In the currency of the catalogue, without instances of unknown price. */
   readonly cost: number
   readonly hours: readonly BilledHour[]
   readonly pricePerHour: number
@@ -13,18 +13,18 @@ export interface PlayReport {
   readonly instanceHours: number
   readonly instances: number
   readonly peakInstances: number
-  /** Instances whose price is not known. */
+  /** Instances of unknown price. */
   readonly unpricedInstances: number
   readonly launches: number
-  /** Voluntary disruption commands, by reason and whether something was launched for them. */
+  /** Voluntary disruption commands, by reason and by whether they launched replacements. */
   readonly moves: ReadonlyMap<string, number>
   readonly movesTotal: number
   readonly evictions: number
   readonly evictionsPer1000PodDays: number
   readonly evictionsPerPod: number
-  /** Bound pods that their nodes refused. */
+  /** Bound pods that their kubelet rejected. */
   readonly rejections: number
-  /** From the creation of a pod until it is Ready, evicted ones included. */
+  /** From the creation of a pod until it is Ready, including recreated pods. */
   readonly pending: Durations
   readonly pods: number
   readonly peakPods: number
@@ -39,12 +39,11 @@ interface Metric {
   }[]
 }
 
-/** The families of the operator's metrics. */
+/** Metric families of the operator. */
 interface Families {
   getSingleMetric(name: string): { get(): Promise<Metric> } | undefined
 }
 
-/** Puts the figures together. */
 export async function reportOf(parts: {
   readonly bill: Bill
   readonly tally: Tally

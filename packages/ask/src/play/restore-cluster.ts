@@ -1,4 +1,4 @@
-/** Brings a cluster to where a snapshot says that it was. */
+/** Restores a cluster from a snapshot. */
 import {
   apiVersionOf,
   kinds,
@@ -21,7 +21,6 @@ import {
   readyNodeClasses,
 } from './played-objects.ts'
 
-/** What is restored, and how. */
 export interface RestoreInput {
   readonly objects: PlayedObjects
   readonly nodeClasses: readonly ResourceType<NodeClass>[]
@@ -32,7 +31,7 @@ export interface RestoreInput {
 }
 
 /**
- * Restores every object that the cluster serves, starts a kubelet for each Node, and hands the instances of
+ * Creates every object that the cluster serves, starts a kubelet for each Node, and gives the instances of
  * NodeClaims to the cloud.
  * @returns what is not served, as `KIND/NAME`.
  */
@@ -66,7 +65,7 @@ export function restoreCluster(
   return { leftOut }
 }
 
-/** Of an instance that had not registered yet it is not known how long it has been booting: it begins anew. */
+/** The elapsed boot time of an instance without a Node is unknown, so it boots from the start. */
 function comeUp(cloud: CatalogueCloud, claim: NodeClaim, { catalogue }: RestoreInput): void {
   const { name, labels: claimLabels = {}, creationTimestamp } = claim.metadata
   const { providerID = '', capacity = {}, allocatable = {} } = claim.status ?? {}

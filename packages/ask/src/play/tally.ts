@@ -1,8 +1,8 @@
-/** Counts what happens to pods while a cluster is played. */
+/** Counts what happens to pods during a play. */
 
 const dayMs = 86_400_000
 
-/** Distribution of a duration, in milliseconds; absent figures of nothing that happened. */
+/** In milliseconds; fields are absent if nothing happened. */
 export interface Durations {
   readonly count: number
   readonly medianMs?: number
@@ -10,7 +10,7 @@ export interface Durations {
   readonly maxMs?: number
 }
 
-/** Pods that came, went and waited. */
+/** Counts pods that were created, ended and became ready. */
 export class Tally {
   readonly #startMs: number
   #pods = 0
@@ -48,7 +48,7 @@ export class Tally {
     this.#evictions++
   }
 
-  /** A node refused a pod that was bound to it. */
+  /** The kubelet rejected a bound pod. */
   podRejected(): void {
     this.#rejections++
   }
@@ -87,7 +87,7 @@ export class Tally {
   }
 }
 
-/** Median and 99th percentile are values that occurred: the smallest that is no less than the share asked for. */
+/** Percentiles are observed values: the smallest that is no less than the given share of all values. */
 function durationsOf(values: readonly number[]): Durations {
   const sorted = values.toSorted((a, b) => a - b)
   const at = (share: number): number | undefined => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)]

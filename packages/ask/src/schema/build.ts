@@ -1,25 +1,24 @@
 /**
- * JSON Schemas that follow the types of what is printed: a field that a type gains, loses or renames breaks the
- * compilation until its schema does the same. No object may have fields that its schema does not name.
+ * Builds JSON Schemas that the type checker compares with the printed types: a field that is added, removed or
+ * renamed does not compile until the schema is changed too. No object may have additional fields.
  */
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** A schema of values of a type, and of no other: the type stands in both places of a function. */
+/** A schema of exactly this type: `T` is in both positions of a function, so it is invariant. */
 export interface Schema<T> {
   readonly json: JsonSchema
   readonly isOptional?: false
   readonly typed?: (value: T) => T
 }
 
-/** Of a field that may be absent. */
 export interface OptionalSchema<T> {
   readonly json: JsonSchema
   readonly isOptional: true
   readonly typed?: (value: T) => T
 }
 
-/** A schema for each field. JSON leaves a field out that is undefined. */
+/** A schema for each field; a field that may be undefined is optional, as JSON omits it. */
 export type Fields<T> = {
   readonly [Name in keyof T]-?: Partial<Pick<T, Name>> extends Pick<T, Name>
     ? OptionalSchema<Exclude<T[Name], undefined>>
@@ -34,7 +33,7 @@ export function text(about = ''): Schema<string> {
   return { json: { type: 'string', ...described(about) } }
 }
 
-/** An instant in RFC 3339. */
+/** RFC 3339. */
 export function time(about = ''): Schema<string> {
   return {
     json: {
@@ -49,7 +48,7 @@ export function decimal(about = ''): Schema<number> {
   return { json: { type: 'number', ...described(about) } }
 }
 
-/** How many there are of something. */
+/** A non-negative integer. */
 export function count(about = ''): Schema<number> {
   return { json: { type: 'integer', minimum: 0, ...described(about) } }
 }
@@ -58,18 +57,17 @@ export function truth(about = ''): Schema<boolean> {
   return { json: { type: 'boolean', ...described(about) } }
 }
 
-/** One value alone. */
 export function only<const T extends string | number | boolean>(value: T, about = ''): Schema<T> {
   return { json: { const: value, ...described(about) } }
 }
 
-/** One of the words of a type, each with its meaning; empty where the word says it. */
+/** One of the members of a union of strings, each with its meaning; empty if the word is clear. */
 export function words<T extends string>(meanings: Readonly<Record<T, string>>): Schema<T> {
-  const told = Object.entries<string>(meanings).filter(([, meaning]) => meaning !== '')
+  const explained = Object.entries<string>(meanings).filter(([, meaning]) => meaning !== '')
   return {
     json: {
       enum: Object.keys(meanings),
-      ...described(told.map(([word, meaning]) => `${word}: ${meaning}`).join('; ')),
+      ...described(explained.map(([word, meaning]) => `${word}: ${meaning}`).join('; ')),
     },
   }
 }
@@ -78,12 +76,11 @@ export function list<T>(item: Schema<T>, about = ''): Schema<readonly T[]> {
   return { json: { type: 'array', items: item.json, ...described(about) } }
 }
 
-/** A value of one type or of another. */
 export function union<A, B>(a: Schema<A>, b: Schema<B>): Schema<A | B> {
   return { json: { anyOf: [a.json, b.json] } }
 }
 
-/** Values by names that nobody knows before. */
+/** A map with arbitrary keys. */
 export function byName<T>(value: Schema<T>, about = ''): Schema<Readonly<Record<string, T>>> {
   return { json: { type: 'object', additionalProperties: value.json, ...described(about) } }
 }
@@ -101,7 +98,7 @@ interface AnyField {
   readonly isOptional?: boolean
 }
 
-/** What {@link object} says, for fields of several types. */
+/** Like {@link object}, for fields of several types. */
 export function objectJson(...parts: readonly object[]): JsonSchema {
   const all = parts.flatMap((fields): readonly (readonly [string, AnyField])[] => Object.entries(fields))
   return {
@@ -114,7 +111,7 @@ export function objectJson(...parts: readonly object[]): JsonSchema {
 
 type KindOf<T> = T extends { readonly kind: infer Kind extends string } ? Kind : never
 
-/** One of the objects that a field `kind` tells apart. */
+/** One of several objects that differ in `kind`. */
 export function oneOfKind<T extends { readonly kind: string }>(
   schemas: { readonly [Kind in KindOf<T>]: Schema<Extract<T, { readonly kind: Kind }>> },
   about = '',
@@ -123,7 +120,7 @@ export function oneOfKind<T extends { readonly kind: string }>(
   return { json: { oneOf: all.map(({ json }) => json), ...described(about) } }
 }
 
-/** Whatever JSON can say, of this type; where others define what it is. */
+/** A value of this type whose schema is defined elsewhere, such as by Kubernetes. */
 export function foreign<T>(json: JsonSchema, about = ''): Schema<T> {
   return { json: { ...json, ...described(about) } }
 }

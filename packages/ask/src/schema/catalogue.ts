@@ -1,4 +1,4 @@
-/** What can be bought, and who said so, in files (ask.md 4, 6). */
+/** Catalogues in files, and their sources (ask.md 4, 6). */
 import type { InstanceType, Offering, Requirement, Resources, Taint, Unavailability } from '@tenon/api'
 import type { SnapshotCatalogue, SnapshotOrigin } from '../snapshot/snapshot.ts'
 import {

@@ -1,4 +1,4 @@
-/** Devices of instance types, in files (devices.md 3.2). */
+/** Devices of instance types in files (devices.md 3.2). */
 import type {
   AttributeBinding,
   CapacityRequestPolicy,

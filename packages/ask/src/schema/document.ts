@@ -7,7 +7,7 @@ interface Name {
 
 const named = object<Name>({ name: text() })
 
-/** @param metadata its name alone, unless it is told otherwise; reports have none. */
+/** @param metadata default: name only. Reports have none. */
 export function document<T extends object>(
   kind: string,
   about: string,
@@ -18,7 +18,7 @@ export function document<T extends object>(
   return published(kind, about, objectJson(head, metadata === 'none' ? {} : { metadata }, fields))
 }
 
-/** A schema as others read it. */
+/** Adds what a published schema needs. */
 export function published(title: string, about: string, json: JsonSchema): JsonSchema {
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',

@@ -296,7 +296,7 @@ export const podGroupSchema: JsonSchema = document<PodGroupExplanation>(
   object<PodMetadata>({ name: text(), namespace: text() }),
 )
 
-/** Fields of a budget, which simulations have, too. */
+/** Fields of a budget, which simulations contain too. */
 export const budgetFields: Fields<PoolBudget> = {
   reason: words<DisruptionReason>({ Empty: '', Drifted: '', Underutilized: '' }),
   allowed: count('nodes that may be disrupted at the same time now'),

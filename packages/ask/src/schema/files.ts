@@ -1,4 +1,4 @@
-/** Lines of the files that hold snapshots and recordings (ask.md 4, 6). */
+/** Lines of snapshot and recording files (ask.md 4, 6). */
 import type { KubeObject, Pod } from '@tenon/api'
 import type { NodeDecision } from '@tenon/operator'
 import type { SnapshotHead } from '../snapshot/head.ts'
@@ -36,7 +36,7 @@ const objectSchema = {
 
 const kubernetesObject = foreign<KubeObject>(objectSchema, 'an object of Kubernetes')
 
-/** What depends on the release is read by name; what a program does not know is left out. */
+/** An object whose fields depend on the release; unknown ones are ignored by the reader. */
 const ofRelease = { type: 'object' }
 
 const headFields: Fields<SnapshotHead> = {

@@ -1,4 +1,4 @@
-/** The schema of each form for programs of this package, by kind (ask.md 1). */
+/** The JSON Schemas of this package's output, by kind (ask.md 1). */
 import type { JsonSchema } from './build.ts'
 import {
   nodeClaimSchema,

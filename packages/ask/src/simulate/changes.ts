@@ -1,4 +1,4 @@
-/** Changes of a snapshot, as if they had been made on the cluster (ask.md 5). */
+/** Applies changes to a snapshot as if they had been made in the cluster (ask.md 5). */
 import {
   annotations,
   controllerOf,
@@ -13,7 +13,7 @@ import {
 } from '@tenon/api'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 
-/** Names one object; the kind is that of the object, such as `NodePool`. */
+/** Names one object; `kind` is spelled as in the object, such as `NodePool`. */
 export interface ObjectName {
   readonly kind: string
   readonly namespace?: string
@@ -21,17 +21,17 @@ export interface ObjectName {
 }
 
 export type SnapshotChange =
-  /** An object as the API server would store it. What the object had before in its spec is gone. */
+  /** An object as the API server would store it. It replaces the whole spec. */
   | { readonly kind: 'apply'; readonly object: KubeObject }
   | { readonly kind: 'delete'; readonly object: ObjectName }
   | { readonly kind: 'scale'; readonly object: ObjectName; readonly replicas: number }
 
-/** The changed snapshot, or why a change cannot be made; `missing` names the object that is not there. */
+/** The changed snapshot, or why a change is impossible; `missing` names the object that does not exist. */
 export type ChangedSnapshot =
   | { readonly ok: Snapshot }
   | { readonly problem: string; readonly missing?: ObjectName }
 
-/** Makes changes in the order given. */
+/** Applies changes in order. */
 export function changedSnapshot(snapshot: Snapshot, changes: readonly SnapshotChange[]): ChangedSnapshot {
   let current = snapshot
   for (const change of changes) {
@@ -79,7 +79,7 @@ function applied(snapshot: Snapshot, object: KubeObject): ChangedSnapshot {
   return { ok: replaced(snapshot, asController(object as NodePool, snapshot)) }
 }
 
-/** A NodePool with what the controller writes on it; a new one is ready when its node class is there. */
+/** Adds to a NodePool what the controller writes. A new one is ready if its node class exists. */
 function asController(pool: NodePool, { objects, takenAtMs }: Snapshot): NodePool {
   const before = objects.find((each): each is NodePool => isNamed(each, nameOf(pool)))
   const { kind, name } = pool.spec.template.spec.nodeClassRef
@@ -130,7 +130,7 @@ function scaled(snapshot: Snapshot, name: ObjectName, replicas: number): Changed
   return { ok: withPods(kept, name, template, Math.max(0, replicas - pods.length)) }
 }
 
-/** Pods that wait go first, then those that are there for the shortest time. */
+/** Pending pods are deleted first, then the youngest. */
 function byDeletion(a: Pod, b: Pod): number {
   const waits = (pod: Pod): number => ((pod.spec.nodeName ?? '') === '' ? 0 : 1)
   return waits(a) - waits(b) || (createdOf(a) > createdOf(b) ? -1 : 1)
@@ -138,7 +138,7 @@ function byDeletion(a: Pod, b: Pod): number {
 
 const createdOf = ({ metadata }: Pod): string => metadata.creationTimestamp ?? ''
 
-/** Pods of a workload by their owners; those of a Deployment by those of its ReplicaSets. */
+/** Pods of a workload by owner references; those of a Deployment via its ReplicaSets. */
 function podsOf({ objects }: Snapshot, { kind, namespace = '', name }: ObjectName): readonly Pod[] {
   return objects.filter((object): object is Pod => {
     if (object.kind !== 'Pod' || (object.metadata.namespace ?? '') !== namespace) return false
@@ -149,7 +149,7 @@ function podsOf({ objects }: Snapshot, { kind, namespace = '', name }: ObjectNam
   })
 }
 
-/** Adds pods that wait. */
+/** Adds pending pods. */
 function withPods(
   snapshot: Snapshot,
   {
@@ -196,7 +196,7 @@ function podFrom({ metadata }: Workload, template: Workload['spec']['template'])
   }
 }
 
-/** A pod that kube-scheduler has found no node for. */
+/** A pod that kube-scheduler could not place. */
 function waiting(pod: Pod): Pod {
   const unschedulable = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }
   return {
@@ -218,7 +218,7 @@ function replaced(snapshot: Snapshot, object: KubeObject): Snapshot {
   return { ...snapshot, objects }
 }
 
-/** Without an object and all that it owns. NodeClaims that go count as being deleted: their nodes drain. */
+/** Removes an object and everything it owns. NodeClaims are marked as being deleted, so that their nodes drain. */
 function without(snapshot: Snapshot, name: ObjectName): Snapshot {
   const pods = new Set<KubeObject>(podsOf(snapshot, name))
   const { objects, takenAtMs } = snapshot

@@ -1,4 +1,4 @@
-/** What changes of a cluster would do (ask.md 5). */
+/** The effect of changes on a cluster (ask.md 5). */
 import {
   isConditionTrue,
   type KubeObject,
@@ -18,33 +18,33 @@ import { priceOfLabels } from '../play/catalogue.ts'
 import type { Snapshot, SnapshotOrigin } from '../snapshot/snapshot.ts'
 import { Study } from '../study/study.ts'
 
-/** New nodes that are alike. */
+/** New nodes of the same kind. */
 export interface AddedNodes {
   readonly nodePool: string
-  /** The cheapest type that holds the pods. */
+  /** The cheapest type that fits the pods. */
   readonly instanceType: string
   readonly count: number
-  /** Of each; undefined when it is not known. */
+  /** Per node; undefined if unknown. */
   readonly pricePerHour: PricePerHour
   /** Pods that would run on them. */
   readonly pods: number
 }
 
-/** A node that would go. */
+/** A node that would be removed. */
 export interface LeavingNode {
   readonly nodeClaim: string
   readonly node?: string
   readonly nodePool: string
   readonly instanceType: string
   readonly pricePerHour: PricePerHour
-  /** Why it drifts; absent of one that is removed. */
+  /** Why it drifted; absent if it is removed for another reason. */
   readonly reason?: string
 }
 
-/** What all nodes cost per hour. */
+/** Price per hour of all nodes. */
 export interface SimulatedPrice {
   readonly pricePerHour: number
-  /** Nodes whose price is not known. */
+  /** Nodes of unknown price. */
   readonly unpriced: number
 }
 
@@ -53,7 +53,7 @@ export interface DriftBudget extends PoolBudget {
   readonly nodePool: string
 }
 
-/** The pods and nodes of a cluster, settled. */
+/** Pending pods, new nodes and price after everything has settled. */
 interface Outcome {
   readonly waiting: readonly string[]
   readonly added: readonly AddedNodes[]
@@ -64,32 +64,35 @@ export interface Simulation {
   readonly takenAtMs: number
   readonly origin: SnapshotOrigin
   readonly priceUnit?: string
-  /** Pods that wait before the change and run after it, and the other way round; `namespace/name`. */
+  /** `namespace/name` of pods that are pending before the change and run after it; and vice versa. */
   readonly podsThatRun: readonly string[]
   readonly podsThatWait: readonly string[]
-  /** Pods on nodes that go, which would run on others. */
+  /** Pods on removed nodes that would run on others. */
   readonly podsThatMove: readonly string[]
-  /** Pods that wait in both cases. */
+  /** Pods that are pending with and without the change. */
   readonly podsStillWaiting: number
   readonly nodes: {
     readonly kept: number
     readonly added: readonly AddedNodes[]
     /** New nodes that are launched without the change, too. */
     readonly addedAnyway: readonly AddedNodes[]
-    /** Nodes that are replaced, as they do not match their NodePool any more. */
+    /** Nodes that drifted from their NodePool and are replaced. */
     readonly drifted: readonly LeavingNode[]
-    /** Nodes whose NodePool, or who themselves, are deleted. */
+    /** Nodes that are deleted, or whose NodePool is. */
     readonly removed: readonly LeavingNode[]
   }
-  /** Of the NodePools with drifted nodes, as they are after the change; by name. */
+  /** Of the NodePools with drifted nodes, after the change; by name. */
   readonly budgets: readonly DriftBudget[]
   readonly priceBefore: SimulatedPrice
   readonly priceAfter: SimulatedPrice
-  /** Whether nothing at all comes of the change. */
+  /** Whether the change has no effect. */
   readonly changesNothing: boolean
 }
 
-/** Compares a cluster with itself after changes, once all that follows at once is done. Consolidation is not part of it. */
+/**
+ * Compares a cluster with itself after changes, once all immediate effects have happened. Consolidation is not
+ * included.
+ */
 export async function simulate(before: Snapshot, after: Snapshot): Promise<Simulation> {
   const wasDrifting = drifting(before)
   const drifts = drifting(after).filter(
@@ -152,7 +155,7 @@ async function settled(snapshot: Snapshot, drifted: readonly LeavingNode[]): Pro
   }
 }
 
-/** As they are before the first drifted node goes. */
+/** The budgets before the first drifted node is removed. */
 async function driftBudgets(
   after: Snapshot,
   drifted: readonly LeavingNode[],
@@ -187,7 +190,7 @@ function gathered(claims: readonly NewClaim[]): readonly AddedNodes[] {
   }).toSorted((a, b) => (`${a.nodePool}/${a.instanceType}` < `${b.nodePool}/${b.instanceType}` ? -1 : 1))
 }
 
-/** That need a place elsewhere when these nodes go. */
+/** Pods that need another node when these are removed. */
 function podsOn({ objects }: Snapshot, nodes: readonly LeavingNode[]): readonly string[] {
   const names = new Set(nodes.map(({ node }) => node))
   return objects
@@ -196,7 +199,7 @@ function podsOn({ objects }: Snapshot, nodes: readonly LeavingNode[]): readonly 
     .map(nameOf)
 }
 
-/** Nodes that do not match their NodePool. */
+/** Nodes that drifted from their NodePool. */
 function drifting(snapshot: Snapshot): readonly LeavingNode[] {
   const pools = new Map(snapshot.objects.filter(isPool).map((pool) => [pool.metadata.name, pool]))
   return claimsIn(snapshot).flatMap((claim) => {

@@ -1,4 +1,4 @@
-/** Snapshots as files; those whose names end in `.gz` are compressed. */
+/** Snapshot files, compressed if the name ends in `.gz`. */
 import { createReadStream } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { Readable } from 'node:stream'
@@ -9,10 +9,10 @@ import type { Snapshot } from './snapshot.ts'
 
 const isCompressed = (path: string): boolean => path.endsWith('.gz')
 
-/** It holds names and plans: only its owner may read it. */
+/** Readable by the owner only: it contains names and plans. */
 const mode = 0o600
 
-/** Writes a file that is whole or not there. Rejects with the error of the file system. */
+/** Writes a file atomically. Rejects with the error of the file system. */
 export async function writeSnapshot(path: string, snapshot: Snapshot): Promise<void> {
   const unfinished = `${path}.part`
   const file = await open(unfinished, 'w', mode)
@@ -32,8 +32,8 @@ function* withEnds(lines: Iterable<string>): Generator<string, void, undefined> 
 }
 
 /**
- * Reads a file; others have their turns between its parts. Rejects with the error of the file system when it cannot be
- * read at all.
+ * Reads a file and yields to the event loop in between. Rejects with the error of the file system if the file
+ * cannot be read.
  */
 export async function readSnapshot(path: string): Promise<ReadSnapshot> {
   const file = createReadStream(path)

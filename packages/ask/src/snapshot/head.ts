@@ -3,12 +3,12 @@ import { isRecord, ownValue } from '@tenon/api'
 import { defaultSettings, emptyMemory, type OperatorMemory, type Settings } from '@tenon/operator/objects'
 import type { Snapshot, SnapshotCloud, SnapshotOrigin } from './snapshot.ts'
 
-/** All of a snapshot that has no lines of its own. */
+/** The parts of a snapshot without lines of their own. */
 export type SnapshotHead = Omit<Snapshot, 'objects' | 'catalogues' | 'nodeDecisions' | 'journal'>
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The first field that is missing or wrong; undefined when there is none. */
+/** The first field that is missing or invalid; undefined if there is none. */
 export function headProblem(value: Fields): string | undefined {
   const { takenAtMs, program, origin, cloud, settings, memory } = value
   if (typeof takenAtMs !== 'number' || !Number.isFinite(takenAtMs)) return wrong('takenAtMs', 'a time')
@@ -21,7 +21,7 @@ export function headProblem(value: Fields): string | undefined {
 
 const wrong = (field: string, what: string): string => `"${field}" is missing or not ${what}`
 
-/** @param value one that {@link headProblem} finds nothing wrong with. */
+/** @param value must have passed {@link headProblem}. */
 export function readHead(value: Fields): SnapshotHead {
   const { takenAtMs, program, origin, cloud, settings, memory } = value
   if (!isOrigin(origin) || !isCloud(cloud)) throw new TypeError('the head of the snapshot was not checked')
@@ -41,7 +41,7 @@ function readSettings(given: unknown): Settings {
   return { ...readLike(defaultSettings, given), ...brake }
 }
 
-/** Takes over what has the type of the default in its place. Settings of other releases fall back to the default. */
+/** Takes fields that have the type of their default. Settings of other releases fall back to the default. */
 function readLike<T extends Settings | OperatorMemory | Settings['featureGates']>(
   defaults: T,
   given: unknown,
@@ -54,7 +54,7 @@ function readLike<T extends Settings | OperatorMemory | Settings['featureGates']
   return { ...defaults, ...Object.fromEntries(entries) }
 }
 
-/** Settings that may have another type than their default. */
+/** Settings whose value may have another type than their default. */
 const otherTypes: ReadonlySet<string> = new Set(['ignoreDraRequests', 'plannedPlacement'])
 
 function readValue(name: string, fallback: unknown, value: unknown): unknown {

@@ -18,8 +18,8 @@ type Line =
   | PodLine
 
 /**
- * Lines without their ends. The last one has their number and a sum of all before it, so that a file that was cut off
- * or damaged is noticed. A file that was edited by hand is read when its last line has no sum.
+ * Lines without line ends. The last one holds their number and a checksum, so that truncated or damaged files
+ * are detected. A file edited by hand is accepted if its last line has no checksum.
  */
 export function* snapshotLines(snapshot: Snapshot): Generator<string, void, undefined> {
   const { objects, catalogues, nodeDecisions, journal, ...head } = snapshot
@@ -42,21 +42,19 @@ export function* snapshotLines(snapshot: Snapshot): Generator<string, void, unde
   yield JSON.stringify({ end: { lines, sha256: sum.digest('hex') } })
 }
 
-/** JSON has no word for a time that never ends. */
+/** JSON has no Infinity. */
 function infinityAsText(_key: string, value: unknown): unknown {
   return value === Number.POSITIVE_INFINITY ? 'Infinity' : value
 }
 
-/** Why a snapshot cannot be read. */
 export interface SnapshotProblem {
-  /** From 1. */
+  /** Counts from 1. */
   readonly line: number
   readonly message: string
 }
 
 export type ReadSnapshot = { readonly ok: Snapshot } | { readonly problem: SnapshotProblem }
 
-/** Reads the text of a file. */
 export function readSnapshotText(text: string): ReadSnapshot {
   const reader = new SnapshotReader()
   reader.take(Buffer.from(text))
@@ -65,10 +63,7 @@ export function readSnapshotText(text: string): ReadSnapshot {
 
 const newline = 0x0a
 
-/**
- * Takes the bytes of a snapshot as they come. A large one is never one text: that costs as much time again as
- * reading the text does.
- */
+/** Parses a snapshot from chunks. A large file never becomes one string, which would double the time. */
 export class SnapshotReader {
   readonly #objects: KubeObject[] = []
   readonly #catalogues: SnapshotCatalogue[] = []
@@ -79,11 +74,11 @@ export class SnapshotReader {
   #head: SnapshotHead | undefined
   #lines = 0
   #isComplete = false
-  /** The begin of a line whose end has yet to come. */
+  /** The start of a line that is not complete yet. */
   #begun: readonly Buffer[] = []
   #problem: SnapshotProblem | undefined
 
-  /** The next bytes; after a problem they are not looked at. */
+  /** Parses the next bytes; ignores them after a problem. */
   take(bytes: Uint8Array): void {
     const part = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     let start = 0
@@ -103,7 +98,7 @@ export class SnapshotReader {
     if (message !== undefined) this.#problem = { line, message }
   }
 
-  /** Call it once there are no more bytes. */
+  /** Call it after the last bytes. */
   end(): ReadSnapshot {
     if (this.#begun.length > 0) this.#line(Buffer.concat(this.#begun))
     if (this.#problem !== undefined) return { problem: this.#problem }
@@ -140,7 +135,7 @@ export class SnapshotReader {
     return undefined
   }
 
-  /** Entries of the journal are as the journal has them. */
+  /** Returns why the entry is invalid, if it is. */
   #readEntry(text: string): string | undefined {
     const read = entryFrom(text)
     if ('problem' in read) return 'the line is not part of a snapshot'
@@ -179,7 +174,7 @@ function parsed(bytes: Buffer): Readonly<Record<string, unknown>> | undefined {
 
 const isPod = (object: KubeObject): boolean => object.apiVersion === 'v1' && object.kind === 'Pod'
 
-/** Whatever else it holds: those who read it check that. */
+/** Checks only that it is an object; readers check its fields. */
 function isObject(value: unknown): value is KubeObject {
   return (
     isRecord(value) &&

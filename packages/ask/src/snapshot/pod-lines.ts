@@ -1,18 +1,18 @@
 /**
- * Pods as lines of a snapshot. Pods of one workload are alike in almost everything: what they share is a line of its
- * own, written once before the first of them. A snapshot is then as large as its pods differ, and those who read it
- * get one object for what is the same, as the controller has it.
+ * Pods as lines of a snapshot. Pods of one workload are almost equal, so what they share is a line of its own,
+ * written once before the first of them. This makes snapshots small, and readers get one shared object for it,
+ * as in the controller's cache.
  */
 import { isRecord, type KubeObject } from '@tenon/api'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** What several pods may have in common; the first one has number 0. */
+/** A part that several pods may share; parts are numbered from 0. */
 export interface PartLine {
   readonly part: Fields
 }
 
-/** A pod without what its parts say. */
+/** A pod without its shared parts. */
 export interface PodLine {
   readonly pod: Fields
   readonly parts: Parts
@@ -20,14 +20,14 @@ export interface PodLine {
 
 /** Numbers of parts. */
 interface Parts {
-  /** Fields of the section beside those of the pod itself. */
+  /** Fields of the section, except those that the pod has itself. */
   readonly metadata?: number
   readonly spec?: number
-  /** Each of `status.conditions`. */
+  /** One for each entry of `status.conditions`. */
   readonly conditions?: readonly number[]
 }
 
-/** Fields in which pods of one workload differ. */
+/** Fields that differ between pods of a workload. */
 const ownFields = {
   metadata: new Set([
     'name',
@@ -44,12 +44,12 @@ const sections = ['metadata', 'spec'] as const
 
 export class PodWriter {
   readonly #byObject = new Map<object, number>()
-  /** By their JSON: what says the same may be of several objects. */
+  /** Numbers by JSON text, as equal parts may be different objects. */
   readonly #byText = new Map<string, number>()
 
-  /** Lines of one pod: parts that are new, then itself. */
+  /** The lines of a pod: its new parts, then the pod. */
   lines(pod: KubeObject & { readonly status?: unknown }): readonly (PartLine | PodLine)[] {
-    const news: PartLine[] = []
+    const newParts: PartLine[] = []
     const own: Record<string, unknown> = { ...pod }
     const parts: Partial<Record<keyof Parts, Parts[keyof Parts]>> = {}
     for (const section of sections) {
@@ -58,33 +58,33 @@ export class PodWriter {
       const all = Object.entries(fields)
       own[section] = Object.fromEntries(all.filter(([name]) => ownFields[section].has(name)))
       const common = Object.fromEntries(all.filter(([name]) => !ownFields[section].has(name)))
-      parts[section] = this.#number(common, news)
+      parts[section] = this.#number(common, newParts)
     }
     const { status } = pod
     if (isRecord(status)) {
       const { conditions, ...rest } = status
       if (Array.isArray(conditions) && conditions.every(isRecord)) {
         own['status'] = rest
-        parts.conditions = conditions.map((each) => this.#known(each, news))
+        parts.conditions = conditions.map((each) => this.#known(each, newParts))
       }
     }
-    return [...news, { pod: own, parts: parts as Parts }]
+    return [...newParts, { pod: own, parts: parts as Parts }]
   }
 
-  /** Of an object that may come again. */
-  #known(value: Fields, news: PartLine[]): number {
-    const number = this.#byObject.get(value) ?? this.#number(value, news)
+  /** Returns the number of a shared part, and appends the part to `newParts` if it is new. */
+  #known(value: Fields, newParts: PartLine[]): number {
+    const number = this.#byObject.get(value) ?? this.#number(value, newParts)
     this.#byObject.set(value, number)
     return number
   }
 
-  #number(value: Fields, news: PartLine[]): number {
+  #number(value: Fields, newParts: PartLine[]): number {
     const text = JSON.stringify(value)
     const known = this.#byText.get(text)
     if (known !== undefined) return known
     const number = this.#byText.size
     this.#byText.set(text, number)
-    news.push({ part: value })
+    newParts.push({ part: value })
     return number
   }
 }
@@ -96,7 +96,7 @@ export class PodParts {
     this.#parts.push(part)
   }
 
-  /** The pod of a line; undefined when the line is not one of a pod, or names parts that are not there. */
+  /** Assembles a pod; undefined if the line is not a pod or refers to missing parts. */
   whole(pod: unknown, parts: unknown): Fields | undefined {
     if (!isRecord(pod) || !isRecord(parts)) return undefined
     const { metadata, spec, conditions } = parts

@@ -1,4 +1,4 @@
-/** Snapshots without the names of people's things (ask.md 4). */
+/** Replaces names in snapshots (ask.md 4). */
 import { createHmac } from 'node:crypto'
 import {
   type ConfigMap,
@@ -13,7 +13,7 @@ import type { JournalEntry, OperatorMemory } from '@tenon/operator'
 import type { Snapshot, SnapshotCatalogue } from './snapshot.ts'
 import { groupAnnotation } from './take.ts'
 
-/** Members whose text is a word of Kubernetes, or says nothing of anybody. */
+/** Fields whose values are defined by Kubernetes or reveal nothing. */
 const wordsOfKubernetes: ReadonlySet<string> = new Set([
   'apiVersion',
   'kind',
@@ -58,14 +58,14 @@ const wordsOfKubernetes: ReadonlySet<string> = new Set([
   'unit',
   'provisioningClassName',
 ])
-/** Members that are left out: they hold text for people. */
+/** Fields that are dropped, as they hold free text. */
 const textsForPeople: ReadonlySet<string> = new Set(['message', 'addresses', 'nodeInfo', 'annotations'])
-/** Annotations that decisions read, with values that are no names. */
+/** Annotations that decisions read, with values that contain no names. */
 const pauseAnnotations = /^tenon\.sh\/(paused|auto-brake|mode)$/
 const readAnnotations = /^([a-z-]+\.)*(karpenter\.sh|kubernetes\.io)\//
-/** Members that are dictionaries of labels, or of resources. */
+/** Fields that are maps by label or by resource. */
 const labelMaps: ReadonlySet<string> = new Set(['labels', 'matchLabels', 'nodeSelector', 'selector'])
-/** Former names of well-known labels, which nodes still have beside the new ones. */
+/** Deprecated names of well-known labels, which nodes still have besides the current ones. */
 const formerLabels: readonly string[] = [
   'beta.kubernetes.io/arch',
   'beta.kubernetes.io/instance-type',
@@ -73,15 +73,15 @@ const formerLabels: readonly string[] = [
   'failure-domain.beta.kubernetes.io/region',
   'failure-domain.beta.kubernetes.io/zone',
 ]
-/** Labels whose values are names of objects, although they are well known. */
+/** Well-known labels whose values are names of objects. */
 const nameLabels: ReadonlySet<string> = new Set([labels.hostname, labels.nodePool])
-/** Texts that rules compare as what they are, and names that every cluster has. */
+/** Text that must keep its meaning, such as quantities, and names that every cluster has. */
 const plainText =
   /^(|true|false|[0-9TZ:.+-]+|Never|Infinity|default-scheduler|kube-system|system-(cluster|node)-critical)$/
 
 /**
- * The same cluster with other names. The same text becomes the same pseudonym wherever it stands, and in every snapshot
- * that is redacted with the same key.
+ * Replaces names by pseudonyms. Equal text gets the same pseudonym everywhere, also in other snapshots that are
+ * redacted with the same key.
  */
 export function redacted(snapshot: Snapshot, key: string): Snapshot {
   const redactor = new Redactor(snapshot.cloud.wellKnownLabels, key)
@@ -127,7 +127,7 @@ export function redacted(snapshot: Snapshot, key: string): Snapshot {
   }
 }
 
-/** Its message names objects, and says no more than its reason without them. */
+/** Drops the message: it contains names, and the reason is enough. */
 function redactedEntry(redactor: Redactor, entry: JournalEntry): JournalEntry {
   const named = (names: readonly string[]): readonly string[] => names.map((name) => redactor.name(name))
   const { nodeClaims, nodePool, nodes, pods, reason, replacements } = entry
@@ -142,17 +142,17 @@ function redactedEntry(redactor: Redactor, entry: JournalEntry): JournalEntry {
   }
 }
 
-/** Replaces names by pseudonyms: the same name by the same one, with the same key. */
+/** Replaces names by pseudonyms that depend on the key only. */
 export class Redactor {
   readonly #key: string
-  /** Labels whose values are told. */
-  readonly #told: ReadonlySet<string>
+  /** Labels whose values are kept. */
+  readonly #kept: ReadonlySet<string>
   readonly #names = new Map<string, string>()
 
-  /** @param known labels of the cloud whose values are told. */
+  /** @param known labels of the cloud, whose values are kept. */
   constructor(known: readonly string[], key: string) {
     this.#key = key
-    this.#told = new Set(
+    this.#kept = new Set(
       [...wellKnownLabels, ...formerLabels, ...known].filter((label) => !nameLabels.has(label)),
     )
   }
@@ -183,20 +183,20 @@ export class Redactor {
   /** Labels with their values. */
   labels(record: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
     const entries = Object.entries(record).map(
-      ([key, value]) => [key, this.#told.has(key) ? value : this.name(value)] as const,
+      ([key, value]) => [key, this.#kept.has(key) ? value : this.name(value)] as const,
     )
     return Object.fromEntries(entries)
   }
 
   object<T extends KubeObject>(object: T): T {
     const walked = object.kind === kinds.configMap.kind ? this.#pauses(object) : this.#walk(object, '')
-    // The shape is that of the object.
+    // Keeps the object's type.
     return walked as T
   }
 
   buffer(buffer: OperatorMemory['buffers'][number]): OperatorMemory['buffers'][number] {
     const { name, namespace, template } = buffer
-    // The shape is that of the template.
+    // Keeps the template's type.
     const walked = this.#walk(template, '') as typeof template
     return { ...buffer, name: this.name(name), namespace: this.name(namespace), template: walked }
   }
@@ -217,7 +217,7 @@ export class Redactor {
     }
   }
 
-  /** The only ConfigMap there is says what is paused. */
+  /** The only ConfigMap in a snapshot is that of `tenon pause`. */
   #pauses({ apiVersion, kind, metadata, data }: ConfigMap): ConfigMap {
     const { name, namespace = '' } = metadata
     const kept = Object.entries(data ?? {}).map(([key, value]) => [key, String(withoutReason(value))])
@@ -239,8 +239,8 @@ export class Redactor {
     const entries = Object.entries(value).flatMap(([name, part]): [string, unknown][] => {
       if (name === 'annotations' && isRecord(part)) return [[name, this.#annotations(part)]]
       if (textsForPeople.has(name)) return name === 'message' ? [[name, '']] : []
-      const isTold = typeof label === 'string' && this.#told.has(label)
-      if (name === 'values' || name === 'value') return [[name, isTold ? part : this.#values(part)]]
+      const isKept = typeof label === 'string' && this.#kept.has(label)
+      if (name === 'values' || name === 'value') return [[name, isKept ? part : this.#values(part)]]
       return [[name, this.#walk(part, name)]]
     })
     return Object.fromEntries(entries)
@@ -258,7 +258,7 @@ export class Redactor {
 
   #labels(record: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
     return Object.fromEntries(
-      Object.entries(record).map(([key, value]) => [key, this.#told.has(key) ? value : this.#values(value)]),
+      Object.entries(record).map(([key, value]) => [key, this.#kept.has(key) ? value : this.#values(value)]),
     )
   }
 
@@ -272,7 +272,7 @@ export class Redactor {
   }
 }
 
-/** What a pause says, without why: people write that. What cannot be read as a pause stays unreadable. */
+/** Drops the reason of a pause, which is free text. An invalid pause stays invalid. */
 function withoutReason(value: unknown): unknown {
   if (typeof value !== 'string' || plainText.test(value)) return value
   try {

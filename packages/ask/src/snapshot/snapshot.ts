@@ -1,12 +1,12 @@
-/** A cluster at one moment, with all that a decision about it reads (ask.md 4). */
+/** A cluster at one moment, with everything that decisions read (ask.md 4). */
 import type { InstanceType, KubeObject, NodeClass, ResourceType } from '@tenon/api'
 import type { JournalEntry, NodeDecision, OperatorMemory, Settings } from '@tenon/operator'
 import type { CloudProvider, NodeDefaults } from '@tenon/provider'
 
-/** Version of the format; a snapshot of a later one is refused. In version 1 each pod was a line by itself. */
+/** Version of the format; newer ones are rejected. Version 1 had one line per pod, without shared parts. */
 export const snapshotVersion = 2
 
-/** What a snapshot says of the cloud beside what it sells. */
+/** What a snapshot knows about the cloud besides the catalogue. */
 export interface SnapshotCloud
   extends Pick<
     CloudProvider,
@@ -22,41 +22,39 @@ export interface SnapshotCloud
   > {
   readonly name: string
   readonly nodeClasses: readonly ResourceType<NodeClass>[]
-  /** Unit of all prices, such as `EUR`; absent when it is not known. */
+  /** Such as `EUR`; absent if unknown. */
   readonly priceUnit?: string
 }
 
-/** What NodePools may buy. */
 export interface SnapshotCatalogue {
-  /** Names of the NodePools. */
+  /** Names of the NodePools that share this list. */
   readonly nodePools: readonly string[]
-  /** Undefined when the provider could not tell. */
+  /** Undefined if the provider could not list them. */
   readonly instanceTypes: readonly InstanceType[] | undefined
   readonly problem?: string
   readonly defaults?: NodeDefaults
 }
 
-/** Where the facts of a snapshot come from. */
 export type SnapshotOrigin =
-  /** The controller that leads, or one that waits to. */
+  /** A controller, the leader or a standby. */
   | { readonly kind: 'controller'; readonly identity: string; readonly isLeading: boolean }
   /** The objects of a cluster, read without its controller. */
   | { readonly kind: 'objects'; readonly server: string; readonly catalogue: string }
 
 export interface Snapshot {
-  /** Unix milliseconds: the clock of every decision on it. */
+  /** Unix milliseconds; decisions on the snapshot use it as the current time. */
   readonly takenAtMs: number
-  /** Of the program that wrote it. */
+  /** Name and version of the program that wrote it. */
   readonly program: string
   readonly origin: SnapshotOrigin
   readonly cloud: SnapshotCloud
   readonly settings: Settings
-  /** Trimmed to what decisions read; no Secrets and no ConfigMaps. */
+  /** Trimmed to what decisions read; without Secrets and ConfigMaps. */
   readonly objects: readonly KubeObject[]
   readonly catalogues: readonly SnapshotCatalogue[]
   readonly memory: OperatorMemory
-  /** Why each node is still there, as the controller found out; empty when no controller was asked. */
+  /** Why each node still exists, according to the controller; empty without one. */
   readonly nodeDecisions: readonly NodeDecision[]
-  /** What the controller did lately, oldest first. */
+  /** Recent actions of the controller, oldest first. */
   readonly journal: readonly JournalEntry[]
 }

@@ -1,4 +1,3 @@
-/** Takes snapshots. */
 import {
   apiVersionOf,
   type InstanceType,
@@ -13,7 +12,6 @@ import type { CloudProvider } from '@tenon/provider'
 import { type Clock, inSlices, type Slicing } from '@tenon/runtime'
 import type { Snapshot, SnapshotCatalogue, SnapshotCloud, SnapshotOrigin } from './snapshot.ts'
 
-/** What a snapshot is taken of. */
 export interface SnapshotSource {
   readonly operator: Pick<
     OperatorCore,
@@ -24,24 +22,23 @@ export interface SnapshotSource {
   /** Name and version of this program. */
   readonly program: string
   readonly clock: Pick<Clock, 'now'>
-  /** How long work is cut. */
   readonly slicing: Slicing
 }
 
-/** What is for sale to each NodePool. */
+/** The catalogues of all NodePools. */
 export interface TakenCatalogues {
   readonly catalogues: readonly SnapshotCatalogue[]
-  /** Unit of the prices, such as `EUR`; absent where prices only compare. */
+  /** Such as `EUR`; absent if prices have no unit. */
   readonly priceUnit?: string
 }
 
-/** Who knows what is for sale. */
+/** Lists what NodePools can buy. */
 export interface CatalogueSource {
   readonly operator: { questions(): Pick<ReturnType<OperatorCore['questions']>, 'catalogue'> }
   readonly provider: Pick<CloudProvider, 'currency'>
 }
 
-/** What is for sale now, and which of it launches avoid. */
+/** The current offerings, and which of them launches avoid. */
 export async function takeCatalogues(
   { operator, provider }: CatalogueSource,
   signal: AbortSignal,
@@ -51,12 +48,15 @@ export async function takeCatalogues(
   return { catalogues, ...(priceUnit !== undefined && { priceUnit }) }
 }
 
-/** Call it once the operator's caches are filled. All but the catalogue and the verdicts on nodes is of one moment. */
+/**
+ * Takes a snapshot; the operator's caches must have synced. All of it is from one moment, except catalogues and
+ * node decisions.
+ */
 export async function takeSnapshot(source: SnapshotSource, signal: AbortSignal): Promise<Snapshot> {
   const { operator, provider, origin, program, clock, slicing } = source
   const catalogues = sharedCatalogues(await operator.questions().catalogue(signal))
   const nodeDecisions = await operator.decisions()
-  // Objects never change: what is listed here is of one moment, however long it takes to trim them.
+  // Objects are immutable, so the list is from one moment, however long trimming takes.
   const memory = operator.memory()
   const takenAtMs = clock.now()
   const journaled = operator.journal.entries()
@@ -107,11 +107,11 @@ function cloudOf(provider: CloudProvider): SnapshotCloud {
   }
 }
 
-/** NodePools that may buy the same share one list. */
+/** NodePools with equal offerings share one list. */
 export function sharedCatalogues(pools: readonly PoolCatalogue[]): readonly SnapshotCatalogue[] {
   const lists = new Map<string, SnapshotCatalogue & { readonly nodePools: string[] }>()
   const texts = new WeakMap<readonly InstanceType[], string>()
-  // Lists are compared as texts only where there are several.
+  // Compares lists as text only if there are several.
   const isOne = new Set(pools.map((each) => each.instanceTypes)).size === 1
   for (const { nodePool, instanceTypes, problem, defaults } of pools) {
     const text =
@@ -133,12 +133,12 @@ export function sharedCatalogues(pools: readonly PoolCatalogue[]): readonly Snap
 
 type Listed = Pick<Cache<KubeObject>, 'list' | 'type'>
 
-/** A member that is no cache would not pass for one. */
+/** Typed, so that a member that is not a cache does not compile. */
 function ofEach(caches: Readonly<Record<string, Listed | undefined>>): readonly Listed[] {
   return Object.values(caches).filter((each) => each !== undefined)
 }
 
-/** Reads everything in its first step, and trims it in those after it. */
+/** Lists all objects in the first step, then trims them in the following steps. */
 function* objectsOf({
   caches,
   state,
@@ -152,7 +152,7 @@ function* objectsOf({
     ...state.podGroups.caches,
     ...ofEach({ ...state.requests.caches }),
   ]
-  // Buffers and requests may read the same templates.
+  // Buffers and requests may reference the same templates.
   const lists = [
     ...new Map(all.map((cache) => [apiVersionOf(cache.type) + cache.type.kind, cache])).values(),
   ].map((cache) => ({ type: typeOf(cache.type), objects: cache.list() }))
@@ -170,7 +170,7 @@ function* objectsOf({
   return trimmed
 }
 
-/** Entries of a journal have to be parsed, and there may be many. */
+/** Yields, as a journal may have many entries and each has to be parsed. */
 function* listed(entries: Iterable<JournalEntry>): Generator<undefined, JournalEntry[], undefined> {
   const list: JournalEntry[] = []
   for (const entry of entries) {
@@ -184,7 +184,7 @@ function typeOf(type: ResourceType): Pick<KubeObject, 'apiVersion' | 'kind'> {
   return { apiVersion: apiVersionOf(type), kind: type.kind }
 }
 
-/** Annotations of pods that decisions, or those who explain them, read. Others may hold anything. */
+/** Annotations of pods that decisions or explanations read. Others may contain anything. */
 const readAnnotation = /^([a-z-]+\.)*(karpenter\.sh|tenon\.sh|kubernetes\.io|autoscaling\.x-k8s\.io)\//
 /** Annotations of pods that name a PodGroup of Volcano. */
 export const groupAnnotation = /^scheduling\.(k8s\.io|volcano\.sh)\/group-name$/

@@ -1,9 +1,9 @@
-/** Instance types as the nodes of a cluster show them. */
+/** Derives instance types from the nodes of a cluster. */
 import { type InstanceType, labels, type Node, ownValue, parseResources } from '@tenon/api'
 
 const shown = [labels.instanceType, labels.arch, labels.os] as const
 
-/** One type for each name that nodes have, in the zones in which they are. Prices are not known. */
+/** One type per instance-type label, in the zones of its nodes, with unknown prices. */
 export function typesOfNodes(nodes: readonly Node[]): readonly InstanceType[] {
   const byName = Map.groupBy(nodes, ({ metadata }) => metadata.labels?.[labels.instanceType] ?? '')
   byName.delete('')

@@ -1,4 +1,4 @@
-/** The cloud of a snapshot: it lists what is for sale, and sells nothing. */
+/** The provider of a snapshot: lists offerings, but launches nothing. */
 import { karpenterKinds, type NodeClass, type NodePool, type ResourceType } from '@tenon/api'
 import { type CloudProvider, type NodeDefaults, ProviderError } from '@tenon/provider'
 import type { Snapshot, SnapshotCatalogue } from '../snapshot/snapshot.ts'
@@ -17,7 +17,7 @@ export class CatalogueProvider implements CloudProvider {
   readonly defaultTerminationGracePeriodMs?: number
   readonly currency: () => string | undefined
   readonly #byPool: ReadonlyMap<string, SnapshotCatalogue>
-  /** For NodePools that were not there: by node class that of one that was. */
+  /** By node class, for NodePools that did not exist when the snapshot was taken. */
   readonly #byNodeClass: ReadonlyMap<string, SnapshotCatalogue>
 
   constructor({ cloud, catalogues, objects }: Pick<Snapshot, 'cloud' | 'catalogues' | 'objects'>) {
@@ -75,7 +75,7 @@ export class CatalogueProvider implements CloudProvider {
     return sellsNothing()
   }
 
-  /** What the cloud would say is not known. */
+  /** Unknown: the cloud cannot be asked. */
   isDrifted(): Promise<undefined> {
     return Promise.resolve(undefined)
   }

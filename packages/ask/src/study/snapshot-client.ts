@@ -1,4 +1,4 @@
-/** The API server of a snapshot: it is read, never changes, and refuses every write. */
+/** The API server of a snapshot: read-only, and nothing changes. */
 import { apiVersionOf, type KubeObject, matchesSelector, type ResourceType } from '@tenon/api'
 import {
   KubeError,
@@ -8,7 +8,7 @@ import {
   type WriteOptions,
 } from '@tenon/kube'
 
-/** Version of every list; objects keep theirs. */
+/** The resource version of every list; objects keep their own. */
 const resourceVersion = '1'
 
 export class SnapshotClient implements WatchingKubeClient {
@@ -18,8 +18,8 @@ export class SnapshotClient implements WatchingKubeClient {
   readonly #isServed: (type: ResourceType) => boolean
 
   /**
-   * @param gitVersion what the server says of itself, such as `v1.36.3`.
-   * @param isServed whether lists of a kind are answered.
+   * @param gitVersion version that the server reports, such as `v1.36.3`.
+   * @param isServed whether a kind can be listed.
    */
   constructor(
     objects: readonly KubeObject[],
@@ -59,7 +59,7 @@ export class SnapshotClient implements WatchingKubeClient {
     return { items: (await this.list(type, options)).map(keep), resourceVersion }
   }
 
-  /** Nothing ever happens; it ends when its signal aborts. */
+  /** Without events; ends when its signal aborts. */
   watch(_type: ResourceType, { signal }: WriteOptions): Promise<AsyncIterable<never>> {
     const ended = new Promise<void>((resolve) => {
       if (signal === undefined || signal.aborted) resolve()
@@ -98,7 +98,7 @@ export class SnapshotClient implements WatchingKubeClient {
     return Promise.resolve(this.#gitVersion)
   }
 
-  /** Objects of a kind are of its type, as far as anybody may rely on objects of a server. */
+  /** Narrows the type: objects of a kind have its type. */
   #of<T extends KubeObject>(type: ResourceType<T>): readonly T[] {
     return (this.#objects.get(`${apiVersionOf(type)}/${type.kind}`) ?? []) as readonly T[]
   }

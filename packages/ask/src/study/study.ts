@@ -1,4 +1,4 @@
-/** A snapshot that is open for questions: the state and the engine of the controller, fed from it (ask.md 1). */
+/** Runs the controller's state and engine on a snapshot, to answer questions about it (ask.md 1). */
 import { apiVersionOf, autoscalingKinds, podGroupKinds, type ResourceType } from '@tenon/api'
 import { createCacheRegistry } from '@tenon/kube'
 import type { Settings } from '@tenon/operator/objects'
@@ -9,8 +9,8 @@ import { CatalogueProvider } from './catalogue-provider.ts'
 import { SnapshotClient } from './snapshot-client.ts'
 
 /**
- * It is always the time of the snapshot, however long something takes. Nobody else is served meanwhile, so that who
- * gives way to others goes on in the next turn, without the millisecond of a timer.
+ * Always returns the time of the snapshot. Nothing else runs in the process, so waits end in the next turn of
+ * the event loop instead of after a timer.
  */
 class StandingClock extends SystemClock implements Clock {
   readonly #nowMs: number
@@ -38,10 +38,10 @@ class StandingClock extends SystemClock implements Clock {
   }
 }
 
-/** What answers are worked out from. */
+/** What computing answers needs. */
 export type StudyFacts = Pick<Study, 'snapshot' | 'operator' | 'clock'>
 
-/** Its scheduler honours nominations, so that settings alone decide whether pods are steered. */
+/** A version whose scheduler honours nominations, so that only settings decide whether pods are steered. */
 const gitVersion = 'v1.36.0'
 
 export class Study {
@@ -70,11 +70,11 @@ export class Study {
     })
   }
 
-  /** Close it to let go of what it holds. */
+  /** Close it to free its memory. */
   static async open(snapshot: Snapshot): Promise<Study> {
     const study = new Study(snapshot)
     await study.operator.observe(study.#closed.signal)
-    // A controller does not wait for what may be denied to it; here it is there.
+    // A controller does not wait for kinds that it may not be allowed to list; here they are present.
     await study.operator.caches.brakeConfigMaps?.synced(study.#closed.signal)
     await study.operator.followGroups(study.#closed.signal)
     study.operator.recall(snapshot.memory)
@@ -82,8 +82,8 @@ export class Study {
   }
 
   /**
-   * Decides about the pods that wait.
-   * @param deadlineMs a decision that takes longer ends with what it has.
+   * Decides about the pending pods.
+   * @param deadlineMs a decision that takes longer returns what it has.
    */
   async decide(deadlineMs: number = this.snapshot.settings.solveTimeoutMs): Promise<PendingDecision> {
     return await this.operator.questions().pending(deadlineMs, this.#closed.signal)
@@ -95,7 +95,7 @@ export class Study {
   }
 }
 
-/** Groups count as far as the controller read them. ProvisioningRequests need a controller that looks after them. */
+/** Pod groups are served if the controller read them. ProvisioningRequests need a controller that serves them. */
 function servedIn({ memory }: Snapshot): (type: ResourceType) => boolean {
   const { provisioningRequest } = autoscalingKinds
   return (type) =>
@@ -104,7 +104,7 @@ function servedIn({ memory }: Snapshot): (type: ResourceType) => boolean {
       : type.plural !== provisioningRequest.plural
 }
 
-/** The settings of decisions on the snapshot. What it lists has the overlays on it. */
+/** Settings for decisions on the snapshot. NodeOverlays are already applied to its catalogues. */
 function studied({ settings, memory }: Snapshot): Settings {
   return {
     ...settings,
@@ -112,7 +112,7 @@ function studied({ settings, memory }: Snapshot): Settings {
     featureGates: {
       ...settings.featureGates,
       nodeOverlay: false,
-      // Its memory tells what room is kept.
+      // Off, as the snapshot's memory already has the capacity that buffers keep.
       capacityBuffer: false,
       plannedPlacement: memory.isSteering,
     },

@@ -1,14 +1,13 @@
 /**
- * The bytes of a recording: a line that names the format, then blocks. A block is its length and a checksum, four
- * bytes each, and compressed lines of JSON, one for each record. What a crash leaves of the last block is told
- * apart from what was written whole.
+ * The bytes of a recording: a line that names the format, then blocks. A block has a length and a checksum of
+ * four bytes each, and compressed lines of JSON, one per record. So a block that a crash cut off is detected.
  */
 import { crc32, deflateRawSync, inflateRawSync } from 'node:zlib'
 import { type TraceRecord, traceVersion } from './records.ts'
 
 const magic = 'tenon-record '
 const headBytes = 8
-/** No block that is written comes near; a damaged length may say anything. */
+/** No written block comes close; a damaged length may be any number. */
 const mostBlockBytes = 64 * 1024 ** 2
 
 /** The first line of a file. */
@@ -16,7 +15,6 @@ export function fileHead(): Buffer {
   return Buffer.from(`${magic}${traceVersion}\n`)
 }
 
-/** Records as one block. */
 export function blockOf(records: readonly TraceRecord[]): Buffer {
   const text = records.map((record) => `${JSON.stringify(record)}\n`).join('')
   const payload = deflateRawSync(text)
@@ -26,26 +24,26 @@ export function blockOf(records: readonly TraceRecord[]): Buffer {
   return Buffer.concat([head, payload])
 }
 
-/** The length counts, too. */
+/** Covers the length too. */
 function checksum(payload: Uint8Array): number {
   return crc32(payload, payload.length)
 }
 
-/** What is wrong with a file as a whole. */
+/** Why a file is not a recording. */
 export interface TraceProblem {
   readonly kind: 'problem'
   readonly message: string
 }
 
-/** Where reading ended: at the end of the file, or before what cannot be read. */
+/** Where reading ended: at the end of the file, or before a damaged block. */
 export type TraceEnd =
   | { readonly kind: 'whole' }
   | { readonly kind: 'cut'; readonly atByte: number; readonly because: string }
 
-/** A file that begins as a recording does. */
+/** The content of a recording. */
 export interface TraceBytes {
   readonly kind: 'trace'
-  /** Whole blocks one after the other, each with the byte at which the next begins. */
+  /** Complete blocks in order, each with the offset of the next one. */
   readonly blocks: () => Generator<TraceBlock, TraceEnd, undefined>
 }
 
@@ -54,7 +52,6 @@ export interface TraceBlock {
   readonly endByte: number
 }
 
-/** Opens the bytes of a file. */
 export function openTrace(bytes: Uint8Array): TraceBytes | TraceProblem {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const lineEnd = buffer.subarray(0, 64).indexOf(0x0a)
@@ -72,7 +69,7 @@ export function openTrace(bytes: Uint8Array): TraceBytes | TraceProblem {
   return { kind: 'trace', blocks: () => blocksOf(buffer, lineEnd + 1) }
 }
 
-/** Whether a process died before it had written the first line. */
+/** Whether a process died before it had written the whole first line. */
 function isBegun(buffer: Buffer): boolean {
   const head = fileHead()
   return buffer.length < head.length && head.subarray(0, buffer.length).equals(buffer)
@@ -81,7 +78,7 @@ function isBegun(buffer: Buffer): boolean {
 const whole: TraceEnd = { kind: 'whole' }
 const headless: TraceEnd = { kind: 'cut', atByte: 0, because: 'it ends within its first line' }
 
-/** @param end what is said of the file when every block was read. */
+/** @param end the result if all blocks were read. */
 function* blocksOf(
   buffer: Buffer,
   startByte: number,
@@ -115,7 +112,7 @@ function recordsIn(payload: Uint8Array): readonly TraceRecord[] | undefined {
     const lines = inflateRawSync(payload).toString('utf8').split('\n')
     return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as TraceRecord)
   } catch {
-    // The checksum was right by chance, or somebody else wrote it.
+    // Not compressed data, although the checksum is right.
     return undefined
   }
 }

@@ -1,16 +1,16 @@
-/** Notes pods by workload: one that was evicted and put back is the same pod on. */
+/** Records pods by workload: an evicted pod and its replacement are the same pod. */
 import { controllerOf, type Pod } from '@tenon/api'
 import type { Clock } from '@tenon/runtime'
 import { digestOf, shapeOf } from './shapes.ts'
 import type { TraceSink } from './trace-file.ts'
 import type { TraceState } from './trace-state.ts'
 
-/** A controller puts an evicted pod back sooner than this. */
+/** Controllers replace evicted pods faster than this. */
 const replacedWithinMs = 60_000
-/** Shapes known by number; older ones get another number when they come again. */
+/** Bounds memory: older shapes get another number if they return. */
 const mostShapes = 2_000
 
-/** An evicted pod that nobody has put back yet. */
+/** An evicted pod without a replacement so far. */
 interface Evicted {
   readonly pod: number
   readonly atMs: number
@@ -19,9 +19,9 @@ interface Evicted {
 export class PodLog {
   readonly #sink: TraceSink
   readonly #clock: Pick<Clock, 'now'>
-  /** Numbers of live pods, by digest of the uid. */
+  /** Numbers of live pods, by digest of the UID. */
   readonly #live: Map<string, number>
-  /** Pods that are on their way out, which need not be noted again. */
+  /** Terminating pods that were already recorded. */
   readonly #leaving = new Set<string>()
   readonly #evicted = new Map<string, Evicted[]>()
   readonly #shapes = new Map<string, number>()
@@ -36,7 +36,7 @@ export class PodLog {
     this.#nextShape = state.nextShape
   }
 
-  /** The pods at the beginning of a session; those of the session before that are gone have ended. */
+  /** Starts a session. Pods of the previous session that no longer exist have ended. */
   begin(present: readonly Pod[]): void {
     const now = this.#clock.now()
     const ids = new Set(present.map(({ metadata }) => digestOf(metadata.uid ?? '')))
@@ -48,7 +48,7 @@ export class PodLog {
     for (const pod of present) this.#came(pod, true)
   }
 
-  /** A pod is there, new or known. */
+  /** A pod was added or updated. */
   seen(pod: Pod): void {
     const id = digestOf(pod.metadata.uid ?? '')
     if (this.#leaving.has(id)) return
@@ -56,14 +56,14 @@ export class PodLog {
     else if (!this.#live.has(id)) this.#came(pod, false)
   }
 
-  /** A pod is gone, or has done its work. */
+  /** A pod was deleted, or has completed. */
   gone(pod: Pod): void {
     const id = digestOf(pod.metadata.uid ?? '')
     if (!this.#leaving.delete(id)) this.#leave(pod, id)
     this.#leaving.delete(id)
   }
 
-  /** Evicted pods that nobody has put back in time have ended. */
+  /** Evicted pods that were not replaced in time have ended. */
   settle(nowMs: number): void {
     for (const [owner, waiting] of this.#evicted) {
       const rest = waiting.filter(({ atMs, pod }) => {

@@ -1,4 +1,4 @@
-/** Follows a live cluster, and notes what a replay needs. It reads and never writes there (ask.md 6). */
+/** Records from a live cluster what a replay needs. Reads only (ask.md 6). */
 import {
   annotations,
   type DaemonSet,
@@ -25,12 +25,11 @@ import { digestOf, shapeOf, specOf } from './shapes.ts'
 import type { TraceSink } from './trace-file.ts'
 import { emptyTraceState, type TraceState } from './trace-state.ts'
 
-/** Blocks are written this often; a crash loses no more. */
+/** How often blocks are written; a crash loses no more than this. */
 const flushMs = 30_000
-/** What it costs to look for nothing is the same: pods come in bursts. */
+/** Pods come in bursts, and each scan has a fixed cost. */
 const gatherMs = 200
 
-/** What a recorder works with. */
 export interface RecorderDependencies {
   readonly client: WatchingKubeClient
   readonly clock: Clock
@@ -39,33 +38,31 @@ export interface RecorderDependencies {
   readonly sink: TraceSink & { flush(): Promise<void> }
 }
 
-/** What it is told once. */
 export interface RecorderOptions {
   /** Name and version of this program. */
   readonly program: string
   readonly source: string
-  /** What could be bought; absent when nobody knows. */
+  /** Absent if unknown. */
   readonly catalogues?: readonly SnapshotCatalogue[]
-  /** The price of a node, if it is known. */
+  /** The price of a node, if known. */
   readonly priceOf: (node: Node) => PricePerHour
-  /** Where an earlier session ended; absent at the beginning of a recording. */
+  /** Where an earlier session ended; absent for a new recording. */
   readonly resume?: TraceState
-  /** Writes pseudonyms in place of names; those of an earlier session need the same key. */
+  /** Replaces names by pseudonyms; further sessions need the same key. */
   readonly redactor?: Redactor
   /**
-   * Whether PriorityClasses are read; otherwise they are noted as pods tell of them. A controller has no right to
-   * list them. True unless told otherwise.
+   * Whether to read PriorityClasses; otherwise priorities are taken from pods, as a controller may not list the
+   * classes. Default: true.
    */
   readonly readsPriorityClasses?: boolean
 }
 
-/** Records until it is stopped. */
 export class Recorder {
   readonly #deps: RecorderDependencies
   readonly #sink: RecorderDependencies['sink']
   readonly #options: RecorderOptions
-  readonly #toldClasses = new Set<string>()
-  /** NodePools whose types are noted. */
+  readonly #recordedClasses = new Set<string>()
+  /** NodePools whose types were recorded. */
   readonly #selling = new Set<string>()
   readonly #stopping = new AbortController()
   readonly #pods: PodLog
@@ -84,7 +81,7 @@ export class Recorder {
     this.#lastMs = resume.atMs
   }
 
-  /** Resolves once the cluster is known and what was there before is noted. */
+  /** Resolves once the caches have synced and the initial state is recorded. */
   async start(signal?: AbortSignal): Promise<void> {
     const { client, clock, logger, random } = this.#deps
     const sink = this.#sink
@@ -115,7 +112,7 @@ export class Recorder {
     this.#running = this.#keepAlive()
   }
 
-  /** Notes what can be bought by now, where NodePools have come that could buy nothing before. */
+  /** Records the offerings of NodePools that had none before. */
   sells(catalogues: readonly SnapshotCatalogue[]): void {
     const fresh = catalogues.filter(
       ({ instanceTypes, nodePools }) =>
@@ -126,7 +123,7 @@ export class Recorder {
     this.#sink.write({ kind: 'catalogue', atMs: this.#deps.clock.now(), catalogues: fresh })
   }
 
-  /** Writes what is pending. */
+  /** Writes pending records and stops. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('the recorder is stopping'))
     await this.#running
@@ -135,7 +132,10 @@ export class Recorder {
     await this.#sink.flush()
   }
 
-  /** Changes are missed when the server no longer knows what came after the last event; other lists repeat what is known. */
+  /**
+   * Records a gap if a watch cannot be resumed: events may have been missed. Other lists only repeat what is
+   * known.
+   */
   #noticingGaps(client: WatchingKubeClient): WatchingKubeClient {
     let isGone = false
     const listed = (type: ResourceType): void => {
@@ -173,7 +173,7 @@ export class Recorder {
         }
       },
     }
-    // Caches ask for nothing else, and the rest stays the client's own.
+    // Only the methods that caches use; all others are the client's.
     return new Proxy(client, {
       get: (target, name) => {
         if (name === 'listing' || name === 'watch') return watching[name]
@@ -183,9 +183,9 @@ export class Recorder {
     })
   }
 
-  /** Of a shape only one copy is kept. */
+  /** Keeps one copy per shape. */
   #kept(pod: Pod, before: Pod | undefined): Pod {
-    this.#tellPriorityClass(pod)
+    this.#recordPriorityClass(pod)
     const { name, namespace, uid, creationTimestamp, deletionTimestamp } = pod.metadata
     const { phase, conditions } = pod.status ?? {}
     const shape =
@@ -210,11 +210,11 @@ export class Recorder {
     }
   }
 
-  /** The class of a pod, as admission has read it. */
-  #tellPriorityClass({ spec: { priority, priorityClassName: name = '' } }: Pod): void {
+  /** Records the class of a pod, as admission resolved it. */
+  #recordPriorityClass({ spec: { priority, priorityClassName: name = '' } }: Pod): void {
     if (this.#options.readsPriorityClasses !== false) return
-    if (name === '' || priority === undefined || this.#toldClasses.has(name)) return
-    this.#toldClasses.add(name)
+    if (name === '' || priority === undefined || this.#recordedClasses.has(name)) return
+    this.#recordedClasses.add(name)
     const object = {
       apiVersion: `${priorityClassKind.group}/${priorityClassKind.version}`,
       kind: priorityClassKind.kind,
@@ -224,12 +224,12 @@ export class Recorder {
     this.#sink.write({ kind: 'object', atMs: this.#deps.clock.now(), object })
   }
 
-  /** Parts of equal shapes are one object. */
+  /** Equal shapes share one object. */
   #shared(shape: Pod): Pod {
     const key = JSON.stringify(shape)
     const known = this.#shapes.get(key)
     if (known !== undefined) return known
-    // Shapes of Jobs come and go: those of long ago may be kept twice.
+    // Bounds memory: shapes of Jobs come and go, so old ones may be stored twice.
     if (this.#shapes.size >= 2_000) this.#shapes.clear()
     this.#shapes.set(key, shape)
     return shape
@@ -250,7 +250,7 @@ export class Recorder {
       const { uid = '', labels: nodeLabels = {}, creationTimestamp = '' } = node.metadata
       const name = this.#nodeName(node)
       const { allocatable = {}, capacity = {} } = node.status ?? {}
-      // Until its kubelet has reported, and it has the labels of its NodePool, there is nothing to tell.
+      // A node is recorded once its kubelet has reported and it has the labels of its NodePool.
       if (Object.keys(allocatable).length === 0 || isUnregistered(node)) return
       const id = digestOf(uid)
       if (this.#nodes.get(name) === id) return
@@ -277,7 +277,7 @@ export class Recorder {
     })
   }
 
-  /** As it is noted. */
+  /** The name as it is recorded. */
   #nodeName({ metadata: { name } }: Node): string {
     return this.#options.redactor?.name(name) ?? name
   }
@@ -335,7 +335,7 @@ const priorityClassKind: ResourceType = {
   namespaced: false,
 }
 
-/** A node of a NodePool has neither type nor zone in its labels until it is registered. */
+/** A node of a NodePool lacks the labels for type and zone until it is registered. */
 function isUnregistered({ metadata, spec }: Node): boolean {
   const nodeLabels = metadata.labels ?? {}
   const isOfPool = ownValue(nodeLabels, labels.nodePool) !== undefined
@@ -349,15 +349,15 @@ function isFinished({ status }: Pod): boolean {
   return status?.phase === 'Succeeded' || status?.phase === 'Failed'
 }
 
-/** Annotations that decisions read. Others may hold anything, such as a whole manifest with its environment. */
+/** Annotations that decisions read. Others may contain anything, such as a whole manifest with its environment. */
 const readAnnotation = /^([a-z-]+\.)*(karpenter\.sh|tenon\.sh)\//
-/** Those that the controller writes: the one of a replay writes its own. */
+/** Annotations that the controller writes; that of a replay writes its own. */
 const writtenAnnotations: ReadonlySet<string> = new Set([
   annotations.nodePoolHash,
   annotations.nodePoolHashVersion,
 ])
 
-/** The object without what the cluster itself says of it, and without what no decision reads. */
+/** The object without server-side fields and fields that no decision reads. */
 function wantedOf(object: KubeObject, apiVersion: string, kind: string): KubeObject {
   const { status: _status, metadata, ...rest } = object as KubeObject & { readonly status?: unknown }
   const { name, namespace, uid, generation, labels: own } = metadata
@@ -380,7 +380,7 @@ function wantedOf(object: KubeObject, apiVersion: string, kind: string): KubeObj
   }
 }
 
-/** A DaemonSet with pods as they are noted: without environment, commands and images. */
+/** A DaemonSet with pods as they are recorded: without environment, commands and images. */
 function trimmedTemplate({ spec }: DaemonSet): Pick<DaemonSet, 'spec'> {
   const { metadata, spec: pod } = spec.template
   return {

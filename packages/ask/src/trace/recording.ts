@@ -1,29 +1,29 @@
-/** A recording as something to play: what was there, what changed, and what it cost. */
+/** Turns records into something to play: initial state, changes, and costs. */
 import type { KubeObject, Pod } from '@tenon/api'
 import { Bill, type BilledHour } from '../play/bill.ts'
 import type { TimedChange } from '../play/play.ts'
 import type { SnapshotCatalogue } from '../snapshot/snapshot.ts'
 import type { NodeCameRecord, TraceRecord } from './records.ts'
 
-/** A time of which the recording knows nothing but its beginning and its end. */
+/** A period without data. */
 export interface Gap {
   readonly fromMs: number
   readonly toMs: number
   readonly because: string
 }
 
-/** What was seen to be paid and done. */
+/** What was observed. */
 export interface RecordedFigures {
   readonly cost: number
   readonly peakNodes: number
   readonly launches: number
-  /** Pods that were evicted and put back. */
+  /** Pods that were evicted and recreated. */
   readonly evictions: number
-  /** Nodes of which no price is known: they count nothing. */
+  /** Nodes of unknown price; they are in no sum. */
   readonly unpricedNodes: number
 }
 
-/** A pod with the number that the recording gives it. */
+/** A pod and its number in the recording. */
 interface RecordedPod {
   readonly id: string
   readonly pod: Pod
@@ -35,7 +35,7 @@ export interface Recording {
   readonly endMs: number
   readonly source: string
   readonly gaps: readonly Gap[]
-  /** NodePools, DaemonSets, PDBs and priority classes at the beginning. */
+  /** Initial NodePools, DaemonSets, PodDisruptionBudgets and priority classes. */
   readonly objects: readonly KubeObject[]
   readonly nodes: readonly NodeCameRecord[]
   readonly pods: readonly RecordedPod[]
@@ -45,7 +45,7 @@ export interface Recording {
   readonly allNodes: readonly NodeCameRecord[]
   readonly catalogues: readonly SnapshotCatalogue[] | undefined
   readonly figures: RecordedFigures
-  /** What was paid, hour by hour, without nodes of which no price is known. */
+  /** Cost per hour, without nodes of unknown price. */
   readonly hours: readonly BilledHour[]
 }
 
@@ -63,7 +63,7 @@ class RecordingReader {
   readonly #gaps: Gap[] = []
   readonly #initial: RecordedPod[] = []
   readonly #objects = new Map<string, KubeObject>()
-  /** Objects as they were noted last. */
+  /** Objects as they were recorded last. */
   readonly #texts = new Map<string, string>()
   readonly #changes: TimedChange[] = []
   readonly #nodes: NodeCameRecord[] = []
@@ -72,7 +72,7 @@ class RecordingReader {
   #catalogues: readonly SnapshotCatalogue[] | undefined
   #endMs: number
   #evictions = 0
-  /** The first session notes what was there before anything changes. */
+  /** The first session records the initial state before any change. */
   #isBeginning = true
 
   constructor(startMs: number, source: string) {
@@ -176,7 +176,7 @@ class RecordingReader {
     const { object } = record
     const { namespace = '', name } = object.metadata
     const key = `${object.apiVersion}/${object.kind}/${namespace}/${name}`
-    // A later session notes again what is there.
+    // A later session records existing objects again.
     const text = JSON.stringify(object)
     if (this.#texts.get(key) === text) return
     this.#texts.set(key, text)
@@ -205,15 +205,15 @@ class RecordingReader {
   }
 }
 
-/** What each NodePool could buy first. */
+/** Adds NodePools that are new; existing ones keep their first catalogue. */
 function withNew(
   known: readonly SnapshotCatalogue[] = [],
-  told: readonly SnapshotCatalogue[],
+  offered: readonly SnapshotCatalogue[],
 ): readonly SnapshotCatalogue[] {
   const pools = new Set(known.flatMap(({ nodePools }) => nodePools))
-  const fresh = told.flatMap((catalogue) => {
+  const added = offered.flatMap((catalogue) => {
     const nodePools = catalogue.nodePools.filter((name) => !pools.has(name))
     return nodePools.length === 0 ? [] : [{ ...catalogue, nodePools }]
   })
-  return [...known, ...fresh]
+  return [...known, ...added]
 }

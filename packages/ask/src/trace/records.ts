@@ -1,29 +1,29 @@
-/** What a recording says, record by record (ask.md 6). */
+/** The records of a recording (ask.md 6). */
 import type { KubeObject, Pod, PricePerHour } from '@tenon/api'
 import type { SnapshotCatalogue } from '../snapshot/snapshot.ts'
 
-/** Version of the format; a recording of a later one is refused. */
+/** Version of the format; newer ones are rejected. */
 export const traceVersion = 1
 
-/** A recorder began, or began again. */
+/** A recorder started or restarted. */
 interface SessionRecord {
   readonly kind: 'session'
   readonly atMs: number
   /** Name and version of the program that wrote it. */
   readonly program: string
-  /** Where the facts come from, as a person would say it. */
+  /** Where the data comes from, as text for people. */
   readonly source: string
 }
 
-/** A pod as its workload asks for it; pods refer to it by number. */
+/** The pod template of a workload; pods refer to it by number. */
 interface ShapeRecord {
   readonly kind: 'shape'
   readonly shape: number
-  /** Without name, uid and node. */
+  /** Without name, UID and node. */
   readonly pod: Pod
 }
 
-/** A pod came. Its number stays when it is evicted and put back by its controller. */
+/** A pod was created. It keeps its number when it is evicted and recreated by its controller. */
 interface PodCameRecord {
   readonly kind: 'podCame'
   /** Its creation, which may be long before the recording began. */
@@ -31,13 +31,13 @@ interface PodCameRecord {
   readonly pod: number
   readonly shape: number
   readonly name: string
-  /** Digest of its uid, by which a later session knows it again. */
+  /** Digest of its UID, by which a later session recognizes it. */
   readonly id: string
-  /** Where it runs, of pods that were there when the session began. */
+  /** The node of a pod that existed when the session began. */
   readonly node?: string
 }
 
-/** A pod was evicted, and its controller has put this one in its place. */
+/** A pod was evicted, and its controller has created this one in its place. */
 interface PodMovedRecord {
   readonly kind: 'podMoved'
   readonly atMs: number
@@ -45,14 +45,14 @@ interface PodMovedRecord {
   readonly id: string
 }
 
-/** A pod was no longer wanted, or had done its work. */
+/** A pod was deleted for good, or has completed. */
 interface PodEndedRecord {
   readonly kind: 'podEnded'
   readonly atMs: number
   readonly pod: number
 }
 
-/** A node came, with what it is and costs. */
+/** A node was added. */
 export interface NodeCameRecord {
   readonly kind: 'nodeCame'
   readonly atMs: number
@@ -61,7 +61,7 @@ export interface NodeCameRecord {
   readonly labels: Readonly<Record<string, string>>
   readonly allocatable: Readonly<Record<string, string>>
   readonly capacity: Readonly<Record<string, string>>
-  /** Absent: not known. */
+  /** Absent if unknown. */
   readonly pricePerHour?: PricePerHour
 }
 
@@ -71,7 +71,7 @@ interface NodeGoneRecord {
   readonly node: string
 }
 
-/** Any other object that decisions read is now as it says. */
+/** Another object that decisions read was added or changed. */
 interface ObjectRecord {
   readonly kind: 'object'
   readonly atMs: number
@@ -87,14 +87,14 @@ interface ObjectGoneRecord {
   readonly name: string
 }
 
-/** What could be bought from now on. */
+/** What can be bought from now on. */
 interface CatalogueRecord {
   readonly kind: 'catalogue'
   readonly atMs: number
   readonly catalogues: readonly SnapshotCatalogue[]
 }
 
-/** What happened in this time is not known, but for what was there before and after. */
+/** A period of which only the state before and after is known. */
 interface GapRecord {
   readonly kind: 'gap'
   readonly atMs: number
@@ -102,7 +102,7 @@ interface GapRecord {
   readonly because: string
 }
 
-/** The recording goes on; nothing else may have happened. */
+/** The recorder is running; nothing else may have changed. */
 interface AliveRecord {
   readonly kind: 'alive'
   readonly atMs: number

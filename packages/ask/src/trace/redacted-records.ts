@@ -1,14 +1,11 @@
-/** Records without the names of people's things (ask.md 6). */
+/** Replaces names in records (ask.md 6). */
 import type { Redactor } from '../snapshot/redact.ts'
 import type { TraceRecord } from './records.ts'
 import type { TraceSink } from './trace-file.ts'
 
 type FlushedSink = TraceSink & { flush(): Promise<void> }
 
-/**
- * A sink that writes pseudonyms into another one. Nodes keep the name that they come with: the recorder, which has to
- * know them again, gives them their pseudonym.
- */
+/** Wraps a sink and writes pseudonyms. The recorder replaces names of nodes itself, as it has to recognize them. */
 export function redactedSink(sink: FlushedSink, redactor: Redactor): FlushedSink {
   return {
     write: (record) => {

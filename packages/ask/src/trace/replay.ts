@@ -1,4 +1,4 @@
-/** Plays a recording under other rules (ask.md 6). */
+/** Plays a recording with other settings (ask.md 6). */
 import {
   capacityTypes,
   type InstanceType,
@@ -18,25 +18,25 @@ import type { NodeCameRecord } from './records.ts'
 import type { Recording } from './recording.ts'
 import { standingFleet } from './standing-fleet.ts'
 
-/** One way to have run the recorded time. */
+/** Settings of a replay. */
 export interface ReplayVariant {
   readonly name: string
   readonly settings: Settings
-  /** Objects in place of the recorded ones of the same name, such as NodePools. */
+  /** Replace the recorded objects of the same name, such as NodePools. */
   readonly objects?: readonly KubeObject[]
-  /** Prices per hour by instance type, in place of the recorded ones. */
+  /** Prices per hour by instance type; replace the recorded ones. */
   readonly prices?: ReadonlyMap<string, number>
   readonly times?: Partial<PlayTimes>
   readonly seed?: number
 }
 
-/** What a replay cannot know, and takes to be so. */
+/** What a replay has to assume. */
 export type ReplayAssumption =
-  /** Offerings are what was sold when the recording began, or what was seen on nodes. */
+  /** Offerings are those at the start of the recording, or those seen on nodes. */
   | { readonly kind: 'catalogue'; readonly from: 'recorded' | 'nodes' }
-  /** Boot and start times are the same for every node and pod. */
+  /** Boot and start times are the same for all nodes and pods. */
   | { readonly kind: 'times'; readonly times: PlayTimes }
-  /** Nodes of no NodePool are left out; their pods begin without a node. */
+  /** Nodes without a NodePool are left out; their pods start without a node. */
   | { readonly kind: 'foreignNodes'; readonly count: number }
 
 export interface ReplayReport {
@@ -44,7 +44,10 @@ export interface ReplayReport {
   readonly assumptions: readonly ReplayAssumption[]
 }
 
-/** Plays the whole recording. @param progress told at each full hour of it. */
+/**
+ * Plays the whole recording.
+ * @param progress called at each full hour of it.
+ */
 export async function replay(
   recording: Recording,
   variant: ReplayVariant,
@@ -109,7 +112,7 @@ function withOverrides(
   return [...byKey.values()]
 }
 
-/** What is given holds for the whole time. */
+/** Given objects are fixed for the whole replay: recorded changes of them are dropped. */
 function withoutOverridden(
   changes: readonly TimedChange[],
   overrides: readonly KubeObject[],
@@ -130,7 +133,7 @@ function catalogueOf(recording: Recording): Catalogue {
   return { byNodePool, ...(others && { others }) }
 }
 
-/** Types as nodes of them were seen, sold where they were seen. */
+/** Types as seen on nodes, with the zones in which they were seen. */
 function seenTypes(nodes: readonly NodeCameRecord[]): readonly InstanceType[] {
   const byName = new Map<string, NodeCameRecord[]>()
   for (const node of nodes) {

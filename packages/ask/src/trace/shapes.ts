@@ -1,11 +1,11 @@
 /**
- * What of a pod its workload asks for: pods of one ReplicaSet have one shape. Volumes are left out, so that a replay
- * may put a pod into any zone.
+ * Reduces a pod to its shape, which all pods of a ReplicaSet share. Volumes are omitted, so that a replay may
+ * place a pod in any zone.
  */
 import { createHash } from 'node:crypto'
 import { type Container, controllerOf, ownValue, type Pod, type PodSpec } from '@tenon/api'
 
-/** Labels that each pod of a workload has another value of. */
+/** Labels whose value differs between the pods of a workload. */
 const labelsOfOne: ReadonlySet<string> = new Set([
   'apps.kubernetes.io/pod-index',
   'batch.kubernetes.io/job-completion-index',
@@ -15,13 +15,13 @@ const labelsOfOne: ReadonlySet<string> = new Set([
 ])
 /** Annotations that decisions read. */
 const keptAnnotations = ['karpenter.sh/do-not-disrupt', 'controller.kubernetes.io/pod-deletion-cost'] as const
-/** Added to every pod by admission. */
+/** Admission adds them to every pod. */
 const defaultTolerations: ReadonlySet<string> = new Set([
   'node.kubernetes.io/not-ready',
   'node.kubernetes.io/unreachable',
 ])
 
-/** The pod without all that is its own, and without what no decision reads: no environment, no command, no image. */
+/** The pod without its identity and fields that no decision reads: environment, command, image. */
 export function shapeOf(pod: Pod): Pod {
   const { namespace, labels = {}, annotations } = pod.metadata
   const owner = controllerOf(pod)
@@ -45,7 +45,7 @@ export function shapeOf(pod: Pod): Pod {
   }
 }
 
-/** What decisions read of the spec of a pod. */
+/** The fields of the spec that decisions read. */
 export function specOf(spec: PodSpec): PodSpec {
   const {
     nodeSelector,
@@ -84,7 +84,7 @@ function containerOf({ name, resources, restartPolicy, ports }: Container): Cont
   const hostPorts = ports?.filter(({ hostPort }) => hostPort !== undefined)
   return {
     name,
-    // Pods need one, and nobody reads it.
+    // The API server requires one, and nobody reads it.
     image: 'recorded',
     ...(resources && { resources }),
     ...(restartPolicy !== undefined && { restartPolicy }),
@@ -92,7 +92,7 @@ function containerOf({ name, resources, restartPolicy, ports }: Container): Cont
   }
 }
 
-/** Sixty bits of a digest: enough to tell the pods of a cluster apart. */
+/** A digest of sixty bits: enough to distinguish the pods of a cluster. */
 export function digestOf(uid: string): string {
   return createHash('sha256').update(uid).digest('base64url').slice(0, 10)
 }

@@ -1,4 +1,4 @@
-/** The nodes and pods at the beginning of a recording, as objects of a cluster. */
+/** The initial nodes and pods of a recording, as objects. */
 import {
   karpenterKinds,
   type KubeObject,
@@ -17,8 +17,8 @@ import type { Recording } from './recording.ts'
 import type { NodeCameRecord } from './records.ts'
 
 /**
- * Objects to begin a replay with: nodes of NodePools with their claims, and pods where they ran. Other nodes, such as
- * those of another autoscaler, are left out, and their pods wait for nodes.
+ * The initial objects of a replay: nodes of NodePools with their claims, and pods on their nodes. Other nodes,
+ * such as those of another autoscaler, are left out; their pods are pending.
  */
 export function standingFleet(
   { nodes, pods, startMs }: Pick<Recording, 'nodes' | 'pods' | 'startMs'>,
@@ -113,7 +113,7 @@ function nodeOf(record: NodeCameRecord, now: string): Node {
   }
 }
 
-/** Bound and Ready where it ran, or waiting. */
+/** Bound and Ready on its node, or pending. */
 function podOf({
   id,
   pod,

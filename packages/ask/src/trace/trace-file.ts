@@ -1,29 +1,27 @@
-/** A recording as a file. */
 import { type FileHandle, open, readFile } from 'node:fs/promises'
 import { inSlices, type Slicing } from '@tenon/runtime'
 import { blockOf, fileHead, openTrace, type TraceBlock, type TraceEnd } from './blocks.ts'
 import type { TraceRecord } from './records.ts'
 import { emptyTraceState, type TraceState, TraceStateReader } from './trace-state.ts'
 
-/** It holds names: only its owner may read it. */
+/** Readable by the owner only: it contains names. */
 const mode = 0o600
-/** Records that are written together at most. */
+/** Maximum number of records per block. */
 const mostPending = 1024
 
-/** Where records go. */
 export interface TraceSink {
   write(record: TraceRecord): void
 }
 
-/** What a file says, as far as it can be read. */
+/** The readable part of a file. */
 export interface ReadTrace {
   readonly records: readonly TraceRecord[]
   readonly end: TraceEnd
-  /** Bytes up to the end of the last whole block. */
+  /** Size up to the end of the last complete block. */
   readonly wholeBytes: number
 }
 
-/** Records of bytes; `message` says why there are none. */
+/** Parses records; `message` says why there are none. */
 export function readTraceBytes(bytes: Uint8Array): ReadTrace | { readonly message: string } {
   const opened = openTrace(bytes)
   if (opened.kind === 'problem') return { message: opened.message }
@@ -38,21 +36,21 @@ export function readTraceBytes(bytes: Uint8Array): ReadTrace | { readonly messag
   }
 }
 
-/** Reads a file. Rejects with the error of the file system. */
+/** Rejects with the error of the file system. */
 export async function readTraceFile(path: string): Promise<ReadTrace | { readonly message: string }> {
   return readTraceBytes(await readFile(path))
 }
 
-/** A file that is gone on with, and where it stands. */
+/** A file to continue, and the state at its end. */
 export interface ResumedFile {
   readonly file: TraceFile
   readonly state: TraceState
 }
 
 /**
- * Goes on with a recording, or begins one where there is none. The thread is given up while a long one is read.
+ * Continues a recording, or starts a new one if the file does not exist. Yields while it reads a long one.
  * Rejects with the error of the file system.
- * @returns why the file is not written to: it is no recording.
+ * @returns why the file is not written to: it is not a recording.
  */
 export async function resumedFile(
   path: string,
@@ -70,7 +68,10 @@ export async function resumedFile(
   return { file: await TraceFile.append(path, wholeBytes), state: reader.state() }
 }
 
-/** Block by block. @returns bytes up to the end of the last whole block. */
+/**
+ * Yields after each block.
+ * @returns the size up to the end of the last complete block.
+ */
 function* states(
   bytes: Buffer,
   blocks: Generator<TraceBlock, TraceEnd, undefined>,
@@ -85,7 +86,7 @@ function* states(
   return wholeBytes
 }
 
-/** Writes records in blocks. Nothing of what {@link flush} has written is lost by a crash. */
+/** Writes records in blocks. A crash loses nothing that {@link flush} has written. */
 export class TraceFile implements TraceSink {
   readonly #file: FileHandle
   #pending: TraceRecord[] = []
@@ -96,7 +97,7 @@ export class TraceFile implements TraceSink {
     this.#file = file
   }
 
-  /** Begins a file. Rejects with the error of the file system when it exists already. */
+  /** Creates a file. Rejects with the error of the file system if it exists. */
   static async create(path: string): Promise<TraceFile> {
     const file = await open(path, 'wx', mode)
     await file.appendFile(fileHead())
@@ -104,8 +105,8 @@ export class TraceFile implements TraceSink {
   }
 
   /**
-   * Goes on behind the last whole block; what a crash left of another is cut off.
-   * @param wholeBytes as {@link ReadTrace} has them; 0 where not even the first line is whole.
+   * Continues after the last complete block, and truncates one that a crash left incomplete.
+   * @param wholeBytes as in {@link ReadTrace}; 0 if even the first line is incomplete.
    */
   static async append(path: string, wholeBytes: number): Promise<TraceFile> {
     const file = await open(path, 'r+', mode)
@@ -116,7 +117,7 @@ export class TraceFile implements TraceSink {
     return new TraceFile(rest)
   }
 
-  /** Bytes written so far, those of earlier sessions among them. */
+  /** Bytes written so far, including earlier sessions. */
   get bytes(): Promise<number> {
     return this.#file.stat().then(({ size }) => size)
   }
@@ -137,7 +138,7 @@ export class TraceFile implements TraceSink {
 
   async #append(records: readonly TraceRecord[], before: Promise<void>): Promise<void> {
     await before
-    // It writes on where the system takes only a part at a time.
+    // The system may write only a part at a time.
     await this.#file.appendFile(blockOf(records))
   }
 

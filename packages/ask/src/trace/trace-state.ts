@@ -1,11 +1,11 @@
-/** Where a recording stands after its last record. */
+/** The state of a recording after its last record. */
 import type { TraceRecord } from './records.ts'
 
-/** Pods and nodes that are there, and the numbers that are taken. */
+/** Existing pods and nodes, and the numbers in use. */
 export interface TraceState {
-  /** Of the last record, in Unix milliseconds; 0 when there is none. */
+  /** Time of the last record, in Unix milliseconds; 0 if there is none. */
   readonly atMs: number
-  /** Live pods: number by digest of the uid. */
+  /** Numbers of live pods, by digest of the UID. */
   readonly pods: ReadonlyMap<string, number>
   readonly nodes: ReadonlyMap<string, { readonly id: string }>
   readonly nextPod: number
@@ -16,7 +16,7 @@ export function emptyTraceState(): TraceState {
   return { atMs: 0, pods: new Map(), nodes: new Map(), nextPod: 0, nextShape: 0 }
 }
 
-/** Takes record after record. */
+/** Applies records one by one. */
 export class TraceStateReader {
   readonly #idByPod = new Map<number, string>()
   readonly #nodes = new Map<string, { readonly id: string }>()
@@ -25,7 +25,7 @@ export class TraceStateReader {
   #nextShape = 0
 
   take(record: TraceRecord): void {
-    // Pods and nodes tell when they were created, which may be long before.
+    // Pods and nodes have their creation time, which may be long before.
     if (record.kind !== 'shape') this.#atMs = Math.max(this.#atMs, record.atMs)
     switch (record.kind) {
       case 'shape':
@@ -67,7 +67,6 @@ export class TraceStateReader {
   }
 }
 
-/** The state after all records. */
 export function traceStateAfter(records: Iterable<TraceRecord>): TraceState {
   const reader = new TraceStateReader()
   for (const record of records) reader.take(record)
