@@ -74,9 +74,9 @@ followCluster(
   {
     transport: loadKubeConfig({ env: {}, kubeconfig }).transport,
     clock,
-    tell: (event) => {
+    emit: (event) => {
       model.apply(event)
-      viewer.told()
+      viewer.modelChanged()
     },
   },
   ended.signal,
@@ -84,9 +84,9 @@ followCluster(
 for (const what of ['journal', 'decisions']) model.apply({ kind: 'absent', what, why: 'nobody tells' })
 const running = viewer.run(terminal, ended.signal)
 while (!model.isFilled) await clock.sleep(10)
-tell({ kind: 'filled', heldMs: longestHoldMs() })
+emit({ kind: 'filled', heldMs: longestHoldMs() })
 
-process.on('message', ({ seconds }: Look) => void look(seconds).then(tell))
+process.on('message', ({ seconds }: Look) => void look(seconds).then(emit))
 process.on('disconnect', () => {
   ended.abort()
   void running.then(() => process.exit(0))
@@ -108,6 +108,6 @@ function longestHoldMs(): number {
   return heldMs
 }
 
-function tell(seen: Seen): void {
+function emit(seen: Seen): void {
   process.send?.(seen)
 }

@@ -1,4 +1,4 @@
-export type { SourceEvent, ToldReason } from './model/event.ts'
+export type { SourceEvent, ExplainedReason } from './model/event.ts'
 export { ConsoleModel } from './model/model.ts'
 export type {
   Absent,

@@ -24,7 +24,7 @@ test('CON-7 pages of the controller that say what they said before are not told 
   const following = followController(
     {
       clock,
-      tell: ({ kind }) => told.push(kind),
+      emit: ({ kind }) => told.push(kind),
       reach: () =>
         Promise.resolve({
           get: (path: string, signal?: AbortSignal) => {

@@ -1,4 +1,4 @@
-/** Follows what the leading controller tells, for the viewer and the page (console.md 1). */
+/** Follows data of the leading controller for the viewer and the page (console.md 1). */
 import type { TakenCatalogues } from '@tenon/ask'
 import type { SourceEvent } from '@tenon/console'
 import { type Clock, eventLoopTurns, messageOf, readText } from '@tenon/runtime'
@@ -6,30 +6,30 @@ import { type ControllerPages, followedJournal, journalOf, type PageValues } fro
 
 interface ControllerOptions {
   readonly clock: Clock
-  /** Finds the controller; a sentence when there is none. Who finds none tells prices from elsewhere. */
+  /** Finds the controller, or returns why there is none and reports prices from another source. */
   readonly reach: (signal: AbortSignal) => Promise<ControllerPages | string>
-  readonly tell: (event: SourceEvent) => void
+  readonly emit: (event: SourceEvent) => void
 }
 
 const pollMs = 5000
-/** What is for sale is read again when what launches avoid has changed, and after so long: prices change, too. */
+/** The catalogue is read again if launches avoid other offerings, and after this time, as prices change too. */
 const catalogueMs = 300_000
 const againMs = 10_000
 
-/** Follows the controller until `signal` aborts, whichever leads. */
+/** Follows the leading controller until `signal` aborts, and the next leader after it. */
 export async function followController(options: ControllerOptions, signal: AbortSignal): Promise<void> {
-  const { clock, reach, tell } = options
+  const { clock, reach, emit } = options
   while (!signal.aborted) {
     const found = await reach(signal).catch(messageOf)
     if (signal.aborted) return
     if (typeof found === 'string') {
-      for (const what of ['journal', 'decisions']) tell({ kind: 'absent', what, why: found })
+      for (const what of ['journal', 'decisions']) emit({ kind: 'absent', what, why: found })
     } else await attended(found, options, signal)
     await clock.sleep(againMs, signal).catch(() => undefined)
   }
 }
 
-/** Until one of its pages does not come any more. */
+/** Follows one controller until one of its pages fails. */
 async function attended(
   pages: ControllerPages,
   options: ControllerOptions,
@@ -45,36 +45,36 @@ async function attended(
 
 async function journal(
   pages: ControllerPages,
-  { tell }: ControllerOptions,
+  { emit }: ControllerOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const known = await journalOf(pages, signal)
-  tell({ kind: 'journal', entries: known })
+  emit({ kind: 'journal', entries: known })
   for await (const entry of followedJournal(pages, known.at(-1), signal))
-    tell({ kind: 'journal', entries: [entry] })
+    emit({ kind: 'journal', entries: [entry] })
 }
 
 async function polled(
   pages: ControllerPages,
-  { clock, tell }: ControllerOptions,
+  { clock, emit }: ControllerOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const read = async (path: string) => await readText(await pages.get(path, signal))
-  const catalogue = new CatalogueReader(read, tell)
+  const catalogue = new CatalogueReader(read, emit)
   const prices = new ChangedPage('/debug/prices', read)
   const verdicts = new ChangedPage('/debug/decisions', read)
   while (!signal.aborted) {
     const priced = await prices.read()
-    if (priced !== undefined) tell({ kind: 'prices', prices: priced })
+    if (priced !== undefined) emit({ kind: 'prices', prices: priced })
     await catalogue.read(clock.monotonic())
     signal.throwIfAborted()
     const decided = await verdicts.read()
-    if (decided !== undefined) tell({ kind: 'decisions', decisions: decided.decisions })
+    if (decided !== undefined) emit({ kind: 'decisions', decisions: decided.decisions })
     await clock.sleep(pollMs, signal)
   }
 }
 
-/** A page that is read again and again; with thousands of nodes it takes a while to parse. */
+/** A page that is polled; with thousands of nodes it takes a while to parse. */
 class ChangedPage<P extends keyof PageValues> {
   readonly #path: P
   readonly #read: (path: string) => Promise<string>
@@ -85,11 +85,11 @@ class ChangedPage<P extends keyof PageValues> {
     this.#read = read
   }
 
-  /** @returns undefined when it says the same as before. */
+  /** @returns undefined if it has not changed. */
   async read(): Promise<PageValues[P] | undefined> {
     const text = await this.#read(this.#path)
     if (text === this.#text) return undefined
-    // Others have their turn before what takes long, and after it.
+    // Yields to the event loop before and after parsing.
     await eventLoopTurns.next()
     const value = JSON.parse(text) as PageValues[P]
     await eventLoopTurns.next()
@@ -98,20 +98,23 @@ class ChangedPage<P extends keyof PageValues> {
   }
 }
 
-/** Reads what is for sale, and only when it may be something else than before. */
+/** Reads the catalogue, but only if it may have changed. */
 class CatalogueReader {
   readonly #read: (path: string) => Promise<string>
-  readonly #tell: ControllerOptions['tell']
+  readonly #emit: ControllerOptions['emit']
   #avoided: string | undefined
   #readMs = Number.NEGATIVE_INFINITY
   #text: string | undefined
 
-  constructor(read: (path: string) => Promise<string>, tell: ControllerOptions['tell']) {
+  constructor(read: (path: string) => Promise<string>, emit: ControllerOptions['emit']) {
     this.#read = read
-    this.#tell = tell
+    this.#emit = emit
   }
 
-  /** A controller that does not tell it (an older one) tells the rest all the same. @param nowMs monotonic. */
+  /**
+   * An older controller does not serve the catalogue; the rest still works.
+   * @param nowMs monotonic.
+   */
   async read(nowMs: number): Promise<void> {
     try {
       const avoided = await this.#read('/debug/offerings')
@@ -119,7 +122,7 @@ class CatalogueReader {
       const text = await this.#read('/debug/catalogue')
       if (text !== this.#text) {
         const { catalogues, priceUnit } = JSON.parse(text) as TakenCatalogues
-        this.#tell({
+        this.#emit({
           kind: 'catalogues',
           catalogues,
           ...(priceUnit !== undefined && { currency: priceUnit }),
@@ -129,7 +132,7 @@ class CatalogueReader {
       this.#readMs = nowMs
       this.#text = text
     } catch (error) {
-      this.#tell({ kind: 'absent', what: 'offerings', why: messageOf(error) })
+      this.#emit({ kind: 'absent', what: 'offerings', why: messageOf(error) })
     }
   }
 }

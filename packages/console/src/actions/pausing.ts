@@ -1,11 +1,11 @@
-/** What a key or a button does about pauses. Pure. */
+/** The action behind the pause key and the pause button. */
 import type { PoolRow } from '../model/view.ts'
 import type { Action } from './request.ts'
 
 /**
- * Ends the pause that there is, or begins one: `tenon resume nodepool/NAME` does not end a pause of the cluster, nor
- * `tenon resume` that of a NodePool (ask.md 8).
- * @param nodePool whose pause is meant; that of the cluster without it.
+ * Ends the present pause, or begins one. `tenon resume nodepool/NAME` does not end a pause of the cluster, nor
+ * does `tenon resume` end that of a NodePool (ask.md 8).
+ * @param nodePool undefined: the whole cluster.
  */
 export function pauseAction(
   pools: Iterable<Pick<PoolRow, 'name' | 'pausedBy'>>,

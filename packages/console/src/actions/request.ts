@@ -1,35 +1,36 @@
-/** Actions that somebody may ask for with --allow-actions: each is one command, which is shown before. */
+/** Actions that --allow-actions enables. Each is one command, which is shown before it runs. */
 
-/** An object by its kind and name. */
 export interface Target {
   readonly kind: 'node' | 'nodeclaim' | 'nodepool' | 'pod'
   readonly namespace?: string
   readonly name: string
 }
 
-/** What keys and buttons ask for. */
 export type Action =
   | { readonly kind: 'cordon' | 'uncordon' | 'drain'; readonly node: string }
   | { readonly kind: 'pause' | 'resume'; readonly nodePool?: string }
   | { readonly kind: 'delete'; readonly target: Target }
 
-/** What can be asked for. Names are checked by whoever carries it out. */
+/** Names are validated by whoever carries out the action. */
 export type ActionRequest = Action | { readonly kind: 'apply'; readonly manifest: string }
 
-/** A request, and the command that the person has seen and agreed to; absent while only asked about. */
+/** A request, and the command that the user has confirmed; absent while the command is only asked for. */
 export interface AgreedRequest {
   readonly request: ActionRequest
   readonly agreed?: string
 }
 
-/** What would be done, by its command for a POSIX shell. */
+/** An action as a command for a POSIX shell. */
 export interface PlannedAction {
   readonly command: string
-  /** Does what the command does, and no more. @returns what was done. @throws Error saying what was not. */
+  /**
+   * Does exactly what the command does.
+   * @returns what was done.
+   * @throws Error if it was not.
+   */
   run(signal: AbortSignal): Promise<string>
 }
 
-/** Carries actions out. */
 export interface ActionPort {
   /** @throws Error saying why the request cannot be carried out. */
   plan(request: ActionRequest): Promise<PlannedAction>
@@ -65,14 +66,14 @@ function requestOf(value: unknown): ActionRequest | undefined {
   }
 }
 
-/** The page deletes nothing but NodeClaims. */
+/** The page only deletes NodeClaims. */
 function deletionOf(value: unknown): ActionRequest | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const { kind, name } = value as Readonly<Record<string, unknown>>
   return kind === 'nodeclaim' && isName(name) ? { kind: 'delete', target: { kind, name } } : undefined
 }
 
-/** What Kubernetes takes as a name; so nothing of it means anything to a shell. */
+/** Whether it is a valid Kubernetes name, which also needs no shell quoting. */
 function isName(value: unknown): value is string {
   return typeof value === 'string' && value.length <= 253 && /^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/.test(value)
 }

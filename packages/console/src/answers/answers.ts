@@ -1,4 +1,4 @@
-/** Questions of the page that are answered from a copy of the cluster, each with its answer as JSON. */
+/** Answers questions of the page from snapshots, as JSON. */
 import type { Snapshot } from '@tenon/ask'
 import { costDimensions } from '@tenon/ask/cost'
 import type { Clock } from '@tenon/runtime'
@@ -7,32 +7,32 @@ import type { ConsoleFacts } from './facts.ts'
 import { poolsAnswer } from './pools.ts'
 import { whatIfAnswer } from './simulate.ts'
 
-/** One question, as plain data: it may be answered in another thread. */
+/** A question as plain data, so that it can be sent to another thread. */
 export interface Question {
   readonly method: 'GET' | 'POST'
   readonly path: string
-  /** What follows the question mark. */
+  /** The query string. */
   readonly query: string
-  /** Text of a question that is asked with a body. */
+  /** The request body. */
   readonly body: string
 }
 
-/** JSON with a status of HTTP. */
+/** JSON with an HTTP status. */
 export interface GivenAnswer {
   readonly status: number
   readonly text: string
 }
 
 /**
- * Answers {@link copyQuestions}. Each answer takes a copy of the cluster and may work for seconds: where others wait
- * for the same thread, it is no place to answer.
+ * Answers {@link copyQuestions}. Each answer takes a snapshot and may compute for seconds, so it must not run
+ * in a thread that serves others.
  */
 export interface AnswerPort {
-  /** @throws the reason of `signal` once it aborts. */
+  /** @throws the reason of `signal` when it aborts. */
   answer(question: Question, signal: AbortSignal): Promise<GivenAnswer>
 }
 
-/** Method and path of each question that {@link Answers} knows. Those with a body read all the same. */
+/** Method and path of each question that {@link Answers} knows. Those with a body are read-only too. */
 export const copyQuestions: ReadonlySet<string> = new Set([
   'GET /api/pending',
   'GET /api/explain',
@@ -44,12 +44,12 @@ export const copyQuestions: ReadonlySet<string> = new Set([
   'POST /api/simulate',
 ])
 
-/** Longer plays keep everybody waiting. */
+/** Limits how long a play can keep others waiting. */
 const longestPlayMs = 7 * 24 * 3_600_000
-/** A snapshot that old serves a page whose parts ask one after the other. */
+/** How old a snapshot may be: the parts of a page ask one after the other. */
 const snapshotMs = 1000
 
-/** Answers in the thread that asks. */
+/** Answers in the current thread. */
 export class Answers implements AnswerPort {
   readonly #facts: ConsoleFacts
   readonly #clock: Clock
@@ -116,7 +116,7 @@ export class Answers implements AnswerPort {
         : kind === 'nodepool'
           ? await explainedNodePool(snapshot, name, signal)
           : await explainedNode(snapshot, name, signal)
-    // Not an error: what a page shows may go at any time, and a browser would write a 404 on its console.
+    // Not an error: an object may disappear at any time, and browsers print a 404 on the console.
     return given(explained ?? { gone: `${kind} ${name} is not there` })
   }
 
@@ -141,7 +141,7 @@ export class Answers implements AnswerPort {
   }
 }
 
-/** Needs nobody to work it out. */
+/** The answer without a recording. */
 export const nothingToReplay: GivenAnswer = given({
   absent: 'no recording was given: start with tenon console --trace week.tnr',
 })
@@ -150,7 +150,7 @@ function given(value: object): GivenAnswer {
   return { status: 200, text: JSON.stringify(value) }
 }
 
-/** A sentence for a person; the page shows it. */
+/** The page shows `error` to the user. */
 function refused(status: number, error: string): GivenAnswer {
   return { status, text: JSON.stringify({ error }) }
 }

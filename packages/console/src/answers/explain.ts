@@ -1,4 +1,4 @@
-/** Explanations, in the words of `tenon explain` (ask.md 2). */
+/** Explanations as `tenon explain` prints them (ask.md 2). */
 import type { Pod } from '@tenon/api'
 import type { ExplainedPod, Snapshot } from '@tenon/ask'
 import {
@@ -15,23 +15,23 @@ import {
 } from '@tenon/ask/explain'
 import { isProvisionable } from '@tenon/operator/objects'
 
-/** What would let one pod run. */
+/** A change that would let a pod run. */
 export interface MissAnswer {
   readonly words: string
   readonly field: string
-  /** Of the pods of its workload that wait, how many run then. */
+  /** How many of the workload's pending pods would run. */
   readonly running: number
   readonly waiting: number
   readonly place: string
-  /** Absent when it is not known. */
+  /** Absent if unknown. */
   readonly pricePerHour?: number
-  /** Absent where no patch achieves it. */
+  /** Absent if no patch can do it. */
   readonly command?: string
 }
 
 export interface Explained {
   readonly lines: readonly string[]
-  /** As `tenon explain -o json` has it. */
+  /** As `tenon explain -o json` prints it. */
   readonly explanation: object
   readonly misses?: readonly MissAnswer[]
 }
@@ -42,7 +42,7 @@ export interface PendingGroup {
   readonly workloads: readonly { readonly name: string; readonly pods: number }[]
   readonly summary: string
   readonly reasons: readonly string[]
-  /** The pod that is explained for all of them. */
+  /** The pod whose explanation stands for the group. */
   readonly example: { readonly namespace: string; readonly name: string }
 }
 
@@ -53,10 +53,10 @@ export interface PendingAnswer {
   readonly groups: readonly PendingGroup[]
 }
 
-/** Milliseconds for what would let one pod run, as `tenon explain` takes. */
+/** Time limit for finding changes that would help, as in `tenon explain`. */
 const missesMs = 5000
 
-/** Waiting pods, gathered by reason. */
+/** Pending pods, grouped by reason. */
 export async function pendingAnswer(snapshot: Snapshot): Promise<PendingAnswer> {
   return await studied(snapshot, async (study) => {
     const explainer = new PodExplainer(study)
@@ -90,7 +90,7 @@ function reasonsOf(pending: Pending): readonly string[] {
   ]
 }
 
-/** @returns undefined when there is no such pod. */
+/** @returns undefined if there is no such pod. */
 export async function explainedPod(
   snapshot: Snapshot,
   namespace: string,
@@ -124,7 +124,10 @@ function missOf(
   }
 }
 
-/** @param name of a Node or a NodeClaim. @returns undefined when nothing is known of it. */
+/**
+ * @param name of a Node or a NodeClaim.
+ * @returns undefined if it is unknown.
+ */
 export async function explainedNode(
   snapshot: Snapshot,
   name: string,
@@ -138,7 +141,7 @@ export async function explainedNode(
   })
 }
 
-/** @returns undefined when there is no such NodePool. */
+/** @returns undefined if there is no such NodePool. */
 export async function explainedNodePool(
   snapshot: Snapshot,
   name: string,

@@ -1,19 +1,19 @@
-/** What answers of the page are made from. */
+/** What answers of the page are computed from. */
 import type { KubeObject } from '@tenon/api'
 import type { BilledHour, Simulation, Snapshot } from '@tenon/ask'
 
-/** Something wrong in a text, where it is; lines and columns begin with 1. */
+/** An error in a text; lines and columns count from 1. */
 export interface TextProblem {
   readonly line: number
   readonly column: number
   readonly severity: 'error' | 'warning'
-  /** Path of the field; empty where there is none. */
+  /** Path of the field; empty if none. */
   readonly field: string
   readonly message: string
   readonly fix?: string
 }
 
-/** Manifests as the API server would store them, and what it would refuse. */
+/** Manifests as the API server would store them, and what it would reject. */
 export interface ReadManifests {
   readonly objects: readonly KubeObject[]
   readonly problems: readonly TextProblem[]
@@ -27,7 +27,7 @@ export interface FieldHint {
   readonly description?: string
 }
 
-/** A recording, and what it cost under each of some rules. */
+/** A recording, and its cost with each variant of settings. */
 export interface ReplayAnswer {
   readonly source: string
   readonly fromMs: number
@@ -36,7 +36,7 @@ export interface ReplayAnswer {
   readonly variants: readonly ReplayedVariant[]
 }
 
-/** Prices are absent when one of them is not known. */
+/** Prices are absent if one of them is unknown. */
 export interface ReplayedVariant {
   readonly name: string
   readonly price?: number
@@ -48,17 +48,14 @@ export interface ReplayedVariant {
   readonly hours: readonly BilledHour[]
 }
 
-/**
- * Facts and answers that the command has: the same as those of `tenon explain`, `simulate`, `cost` and `journal`.
- * Each is asked anew; who asks waits.
- */
+/** Facts and answers of `tenon explain`, `simulate`, `cost` and `journal`. Nothing is cached. */
 export interface ConsoleFacts {
   snapshot(signal: AbortSignal): Promise<Snapshot>
-  /** As `tenon validate` reads them. */
+  /** As `tenon validate` parses them. */
   readManifests(text: string): Promise<ReadManifests>
   /** Fields of a NodePool. */
   fields(): Promise<readonly FieldHint[]>
-  /** An object as somebody would write it: without status, and what the server adds. */
+  /** An object as a user would write it: without status and server-side fields. */
   manifestText(object: KubeObject): string
   /** What `tenon cost -o json` prints. */
   cost(snapshot: Snapshot, by: string): Promise<object>

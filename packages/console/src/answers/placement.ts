@@ -1,4 +1,4 @@
-/** Which pods are on which nodes: for the map, from near. */
+/** Which pods are on which nodes, for the zoomed-in map. */
 import { ownValue } from '@tenon/api'
 import type { PodOnNode } from '../model/view.ts'
 
@@ -9,7 +9,7 @@ export interface PlacedPod {
   readonly memoryBytes: number
 }
 
-/** Pods that have not ended, of these nodes; the largest first. */
+/** Pods of these nodes that have not terminated; the largest first. */
 export function placedOn(
   nodes: ReadonlySet<string>,
   podsOn: (node: string) => readonly PodOnNode[],

@@ -1,10 +1,10 @@
-/** NodePools: what they may buy, and when their nodes may be disrupted. */
+/** What NodePools may buy, and when their nodes may be disrupted. */
 import { type DisruptionReason, labels } from '@tenon/api'
 import type { NodePoolExplanation, Snapshot, Study } from '@tenon/ask'
 import { explainNodePool } from '@tenon/ask/explain'
 import { studied } from './explain.ts'
 
-/** Nodes that a budget lets go at the same time, from one time on. */
+/** How many nodes a budget allows to be disrupted at once, from a time on. */
 export interface BudgetStep {
   readonly fromMs: number
   readonly untilMs?: number
@@ -15,7 +15,7 @@ export interface OfferingAnswer {
   readonly instanceType: string
   readonly zone: string
   readonly capacityType: string
-  /** Absent when it is not known. */
+  /** Absent if unknown. */
   readonly pricePerHour?: number
   readonly available: boolean
   readonly because?: string
@@ -35,7 +35,7 @@ export interface PoolsAnswer {
 }
 
 const timelineMs = 48 * 3_600_000
-/** A cron expression may open a window each minute. */
+/** A cron expression may open a window every minute. */
 const mostSteps = 500
 
 export async function poolsAnswer(snapshot: Snapshot, signal: AbortSignal): Promise<PoolsAnswer> {

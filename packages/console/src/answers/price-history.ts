@@ -1,4 +1,4 @@
-/** What the cluster cost an hour, from what the journal says of launches and removals. */
+/** The cluster's price per hour over time, from launches and removals in the journal. */
 import type { JournalEntry } from '@tenon/operator'
 
 /** The price from a time on, and what changed it. */
@@ -10,16 +10,16 @@ interface PriceStep {
 }
 
 export interface PriceHistory {
-  /** Oldest first; the first one holds from the time on that the journal begins with. */
+  /** Oldest first; the first step starts with the journal. */
   readonly steps: readonly PriceStep[]
-  /** Launches and removals without a known price; they move nothing. */
+  /** Launches and removals of unknown price; they are ignored. */
   readonly unpriced: number
 }
 
 /**
- * Goes back from the present price.
+ * Computes backwards from the current price.
  * @param entries oldest first.
- * @param pricePerHour of this moment.
+ * @param pricePerHour the current price.
  */
 export function priceHistory(
   entries: readonly JournalEntry[],
@@ -48,7 +48,7 @@ export function priceHistory(
       if (own === undefined) unpriced++
       else price += isLaunch ? -own : own
     }
-    // Sums of floating-point numbers: nothing costs less than nothing.
+    // Rounding errors must not make a price negative.
     price = Math.max(0, Math.round(price * 1e9) / 1e9)
   }
   const [first] = entries

@@ -1,4 +1,4 @@
-/** What a changed manifest would do, as `tenon simulate` says (ask.md 5). */
+/** The effect of a changed manifest, as `tenon simulate` reports it (ask.md 5). */
 import type { BilledHour, Simulation, Snapshot, SnapshotPlayReport } from '@tenon/ask'
 import { changedSnapshot, simulate } from '@tenon/ask/simulate'
 import { playSnapshot } from '@tenon/ask/play'
@@ -25,7 +25,7 @@ export type WhatIfAnswer =
       readonly played?: { readonly before: PlayedAnswer; readonly after: PlayedAnswer }
     }
 
-/** @param forMs how long to play the cluster, if at all. */
+/** @param forMs how long to play the cluster; undefined: not at all. */
 export async function whatIfAnswer(
   facts: Pick<ConsoleFacts, 'readManifests' | 'simulationText'>,
   before: Snapshot,

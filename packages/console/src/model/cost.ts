@@ -1,11 +1,11 @@
-/** The instances of the model with their prices and pods, added up as `tenon cost` does (ask.md 11). */
+/** Cost reports of the model, as `tenon cost` computes them (ask.md 11). */
 import { type CostDimension, type CostReport, CostSums, type PricedInstance } from '@tenon/ask/cost'
 import { amountsOf } from './facts.ts'
 import type { FleetRows } from './fleet-rows.ts'
 import { isInstance } from './rows.ts'
 import type { NodeRow } from './view.ts'
 
-/** One instance after the other, so that nobody waits for all. */
+/** One instance per step, so that a large cluster blocks nothing. */
 export function* costing(
   fleet: Pick<FleetRows, 'nodes' | 'objects' | 'pods'>,
   by: CostDimension,
@@ -19,7 +19,7 @@ export function* costing(
   return sums.report()
 }
 
-/** @returns undefined for a claim before its launch: it is no instance. */
+/** @returns undefined for a claim before its launch, which is no instance yet. */
 function instanceOf(
   { objects, pods }: Pick<FleetRows, 'objects' | 'pods'>,
   row: NodeRow,

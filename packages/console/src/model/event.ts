@@ -1,11 +1,11 @@
-/** What sources tell the model (console.md 1). */
+/** Events of sources for the model (console.md 1). */
 import type { KubeObject } from '@tenon/api'
 import type { SnapshotCatalogue } from '@tenon/ask'
 import type { ClaimPrices, JournalEntry, NodeDecision } from '@tenon/operator'
 import type { Amounts, ConsoleResource } from './view.ts'
 
-/** Why a pod waits, as `PodExplainer` of `@tenon/ask` found out. */
-export interface ToldReason {
+/** Why a pod is pending, as `PodExplainer` of `@tenon/ask` found out. */
+export interface ExplainedReason {
   readonly namespace: string
   readonly name: string
   readonly code: string
@@ -14,9 +14,9 @@ export interface ToldReason {
 }
 
 export type SourceEvent =
-  /** These are all objects of a resource; those not among them are gone. */
+  /** The complete list of a resource; objects that are not in it are gone. */
   | { readonly kind: 'replaced'; readonly resource: ConsoleResource; readonly objects: readonly KubeObject[] }
-  /** All objects of a resource were told, one by one. */
+  /** The initial list of a resource is complete. */
   | { readonly kind: 'read'; readonly resource: ConsoleResource }
   | { readonly kind: 'set'; readonly resource: ConsoleResource; readonly object: KubeObject }
   | {
@@ -25,26 +25,26 @@ export type SourceEvent =
       readonly namespace?: string
       readonly name: string
     }
-  /** New entries, oldest first; those that are known already are left out. */
+  /** New entries, oldest first; known ones are ignored. */
   | { readonly kind: 'journal'; readonly entries: readonly JournalEntry[] }
-  /** What the controller says of every node. */
+  /** The controller's decisions on all nodes. */
   | { readonly kind: 'decisions'; readonly decisions: readonly NodeDecision[] }
-  /** What the controller says each NodeClaim costs. */
+  /** The controller's prices of all NodeClaims. */
   | { readonly kind: 'prices'; readonly prices: ClaimPrices }
-  /** What was paid an hour for each Node, by its name. */
+  /** Price per hour of Nodes without NodeClaim, by name. */
   | { readonly kind: 'nodePrices'; readonly prices: ReadonlyMap<string, number> }
-  /** What is for sale, by which whatever else has no price gets one. */
+  /** The catalogue, which gives a price to whatever has none. */
   | {
       readonly kind: 'catalogues'
       readonly catalogues: readonly SnapshotCatalogue[]
       readonly currency?: string
     }
-  /** Of all pods that wait. */
-  | { readonly kind: 'reasons'; readonly reasons: readonly ToldReason[] }
+  /** Of all pending pods. */
+  | { readonly kind: 'reasons'; readonly reasons: readonly ExplainedReason[] }
   /** Usage by name of the node. */
   | { readonly kind: 'usage'; readonly usage: ReadonlyMap<string, Amounts> }
-  /** Nothing was heard since then, Unix milliseconds. */
+  /** No event since this time, in Unix milliseconds. */
   | { readonly kind: 'stale'; readonly sinceMs: number }
   | { readonly kind: 'fresh' }
-  /** Something that this source cannot tell: no right, not served, no Tenon. */
+  /** Something that this source cannot provide: forbidden, not served, or no Tenon. */
   | { readonly kind: 'absent'; readonly what: string; readonly why: string }

@@ -1,4 +1,4 @@
-/** What rows take from objects. */
+/** Reads what rows need from objects. */
 import {
   conditionOf,
   isConditionTrue,
@@ -27,7 +27,7 @@ export function placeOf({
   }
 }
 
-/** A member, unless the value is absent or empty. */
+/** A record with the member, or an empty one if the value is absent or empty. */
 export function present<K extends string, V>(name: K, value: V | undefined): { readonly [Name in K]?: V } {
   return value === undefined || value === '' ? {} : ({ [name]: value } as { readonly [Name in K]?: V })
 }
@@ -38,7 +38,7 @@ export function whyOf(decision: NodeDecision | undefined): { readonly why?: Why 
   return { why: { cause, message, ...present('until', until) } }
 }
 
-/** The step that a claim has to take next, as its conditions tell; undefined once all are taken. */
+/** The next step of a claim according to its conditions; undefined if all are complete. */
 export function nextStep(
   claim: NodeClaim,
 ): Pick<ClaimRow, 'waitsFor' | 'waitsSince' | 'waitsMessage'> | undefined {
@@ -58,7 +58,7 @@ export function nextStep(
   }
 }
 
-/** In canonical units; a quantity that cannot be read is not known. */
+/** In canonical units; invalid quantities are omitted. */
 export function amountsOf(list: ResourceList | undefined): Resources {
   const amounts: [string, number][] = []
   for (const [name, quantity] of Object.entries(list ?? {})) {
@@ -67,7 +67,7 @@ export function amountsOf(list: ResourceList | undefined): Resources {
   return Object.fromEntries(amounts)
 }
 
-/** What is asked for of what there is; what is in neither list is left out. */
+/** Requests and allocatable per resource. */
 export function sharesOf(
   used: Resources | undefined,
   allocatable: ResourceList | undefined,
@@ -88,7 +88,6 @@ export function sharesOf(
   )
 }
 
-/** Whether an object is being deleted. */
 export function isLeaving({ metadata }: KubeObject): boolean {
   return metadata.deletionTimestamp !== undefined
 }

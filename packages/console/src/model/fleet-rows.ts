@@ -1,4 +1,4 @@
-/** Rows of nodes and NodeClaims, and what they add up to. */
+/** Maintains rows of nodes and NodeClaims, and their totals. */
 import type { Pod } from '@tenon/api'
 import type { SourceEvent } from './event.ts'
 import { Fleet } from './fleet.ts'
@@ -10,7 +10,10 @@ import { Totals } from './totals.ts'
 import { Verdicts } from './verdicts.ts'
 import type { Amounts, ClaimRow, NodeRow } from './view.ts'
 
-type Told = Extract<SourceEvent, { kind: 'decisions' | 'nodePrices' | 'prices' | 'usage' | 'catalogues' }>
+type FleetEvent = Extract<
+  SourceEvent,
+  { kind: 'decisions' | 'nodePrices' | 'prices' | 'usage' | 'catalogues' }
+>
 
 export class FleetRows {
   readonly nodes = new ChangingTable<NodeRow>()
@@ -25,7 +28,7 @@ export class FleetRows {
   #usage: ReadonlyMap<string, Amounts> = new Map()
   #hasPods = false
 
-  /** Whether pods can be read. */
+  /** Whether pods can be listed. */
   get hasPods(): boolean {
     return this.#hasPods
   }
@@ -58,13 +61,13 @@ export class FleetRows {
     return added
   }
 
-  tell(event: Told): void {
+  apply(event: FleetEvent): void {
     switch (event.kind) {
       case 'decisions':
-        for (const name of this.verdicts.tell(event.decisions)) this.objects.touchClaim(name)
+        for (const name of this.verdicts.update(event.decisions)) this.objects.touchClaim(name)
         return
       case 'prices':
-        for (const name of this.prices.tell(event.prices)) this.objects.touchClaim(name)
+        for (const name of this.prices.update(event.prices)) this.objects.touchClaim(name)
         return
       case 'nodePrices':
         this.prices.pay(event.prices)
@@ -81,8 +84,8 @@ export class FleetRows {
   }
 
   /**
-   * Makes the rows anew of which something has changed, `most` of them.
-   * @returns names of NodePools whose sums have changed, or that were touched.
+   * Rebuilds up to `most` changed rows.
+   * @returns names of NodePools whose totals may have changed.
    */
   settle(most: number): readonly string[] {
     const { nodes, claims } = this.objects.taken(most)
@@ -140,7 +143,7 @@ export class FleetRows {
     }
   }
 
-  /** While pods are being read for the first time, no row shows them. */
+  /** During the initial list of pods no row shows them. */
   #touchPods(names: readonly string[]): void {
     if (this.#hasPods) this.#touchNodes(names)
   }

@@ -28,13 +28,13 @@ class ByProviderId {
   }
 }
 
-/** Holds the objects, and says which rows a change of one is about. */
+/** Stores the objects, and tracks which rows a change affects. */
 export class Fleet {
   readonly #nodes = new Map<string, Node>()
   readonly #claims = new Map<string, NodeClaim>()
   readonly #nodesBy = new ByProviderId()
   readonly #claimsBy = new ByProviderId()
-  /** Names whose rows are to be made anew. */
+  /** Names whose rows have to be rebuilt. */
   readonly #dirtyNodes = new Set<string>()
   readonly #dirtyClaims = new Set<string>()
 
@@ -97,7 +97,7 @@ export class Fleet {
     this.#dirtyClaims.add(name)
   }
 
-  /** The load, usage or price of a node is another one. */
+  /** Marks a node whose load, usage or price has changed. */
   touchNode(name: string): void {
     this.#dirtyNodes.add(name)
   }
@@ -111,12 +111,15 @@ export class Fleet {
     for (const name of this.#claims.keys()) this.#dirtyClaims.add(name)
   }
 
-  /** Whether something was touched that was not taken. */
+  /** Whether rows have to be rebuilt. */
   get isTouched(): boolean {
     return this.#dirtyNodes.size + this.#dirtyClaims.size > 0
   }
 
-  /** What was touched since the last call. @param most of both; the rest is of the next calls. */
+  /**
+   * Takes the names of rows to rebuild.
+   * @param most of nodes and of claims; the rest follows in the next calls.
+   */
   taken(most: number): { readonly nodes: readonly string[]; readonly claims: readonly string[] } {
     const nodes = takenFrom(this.#dirtyNodes, most)
     return { nodes, claims: takenFrom(this.#dirtyClaims, most - nodes.length) }

@@ -1,9 +1,9 @@
-/** The journal as it is followed: the newest entries, and what they add up to. */
+/** Follows the journal: its newest entries, and savings. */
 import { type JournalEntry, savingsByDay } from '@tenon/operator/objects'
 import { rfc3339 } from '@tenon/runtime'
 import { ChangingTable } from './table.ts'
 
-/** Older entries are left out; `tenon journal` has them all. */
+/** Older entries are dropped; `tenon journal` has them all. */
 const mostEntries = 5000
 const minuteMs = 60_000
 
@@ -11,15 +11,15 @@ export class History {
   readonly table = new ChangingTable<JournalEntry>()
   #entries: JournalEntry[] = []
   #saved: { readonly minute: number; readonly count: number; readonly amount: number | undefined } | undefined
-  #isTold = false
+  #isKnown = false
 
-  /** Whether a journal was read at all. */
-  get isTold(): boolean {
-    return this.#isTold
+  /** Whether a journal could be read. */
+  get isKnown(): boolean {
+    return this.#isKnown
   }
 
-  tell(entries: readonly JournalEntry[]): void {
-    this.#isTold = true
+  add(entries: readonly JournalEntry[]): void {
+    this.#isKnown = true
     for (const entry of entries) {
       if (this.table.get(entry.id) !== undefined) continue
       this.table.set(entry)
@@ -42,7 +42,7 @@ export class History {
     return count
   }
 
-  /** In the currency; undefined when no move of today tells. */
+  /** In the currency; undefined if no move of today has known savings. */
   savedToday(nowMs: number): number | undefined {
     const [minute, count] = [Math.floor(nowMs / minuteMs), this.#entries.length]
     if (this.#saved?.minute !== minute || this.#saved.count !== count) {

@@ -1,10 +1,10 @@
-/** The state of a cluster as a person sees it, kept up by events (console.md 1). */
+/** The state of a cluster for viewer and page, updated by events (console.md 1). */
 import type { KubeObject, NodeClaim, NodePool, Pod } from '@tenon/api'
 import type { CostDimension, CostReport } from '@tenon/ask'
 import type { JournalEntry } from '@tenon/operator'
 import { rfc3339 } from '@tenon/runtime'
 import { costing } from './cost.ts'
-import type { SourceEvent, ToldReason } from './event.ts'
+import type { SourceEvent, ExplainedReason } from './event.ts'
 import { present } from './facts.ts'
 import { FleetRows } from './fleet-rows.ts'
 import { History } from './history.ts'
@@ -27,10 +27,10 @@ import type {
   ViewChange,
 } from './view.ts'
 
-/** Rows that are made anew in one go while nobody may wait: some 10 ms. */
+/** Rows to rebuild at once while the event loop is busy with others: about 10 ms. */
 const mostAtOnce = 200
 
-/** Not safe to share: one face reads the changes of one model. */
+/** Has a single reader: {@link takeChanges} returns each change once. */
 export class ConsoleModel {
   readonly #fleet = new FleetRows()
   readonly #pools = new Map<string, NodePool>()
@@ -38,20 +38,19 @@ export class ConsoleModel {
   readonly #pendingTable = new ChangingTable<PendingPodRow>()
   readonly #offeringTable = new ChangingTable<OfferingRow>()
   readonly #history = new History()
-  #reasons: ReadonlyMap<string, ToldReason> = new Map()
+  #reasons: ReadonlyMap<string, ExplainedReason> = new Map()
   readonly #absent = new Map<string, Absent>()
-  /** What was told at least once. */
+  /** Resources whose initial list is complete. */
   readonly #read = new Set<string>()
   #staleSince: string | undefined
-  /** What was told last, to tell only changes. */
-  readonly #told = { header: '', problems: '[]', absent: '[]' }
+  /** What {@link takeChanges} returned last, to return only changes. */
+  readonly #lastTaken = { header: '', problems: '[]', absent: '[]' }
 
-  /** Takes note of what a source tells. */
   apply(event: SourceEvent): void {
     for (const _ of this.applying(event)) continue
   }
 
-  /** The same in steps that take no time each: a source may tell everything at once. */
+  /** Like {@link apply}, in short steps: a source may send everything at once. */
   *applying(event: SourceEvent): Generator<undefined, void, undefined> {
     this.#read.add(event.kind === 'replaced' || event.kind === 'read' ? event.resource : event.kind)
     switch (event.kind) {
@@ -70,19 +69,19 @@ export class ConsoleModel {
         return
       case 'journal':
         this.#absent.delete('journal')
-        this.#history.tell(event.entries)
+        this.#history.add(event.entries)
         return
       case 'decisions':
       case 'nodePrices':
       case 'prices':
       case 'usage':
         this.#absent.delete(event.kind)
-        this.#fleet.tell(event)
+        this.#fleet.apply(event)
         return
       case 'catalogues':
         this.#absent.delete('offerings')
         this.#absent.delete('prices')
-        this.#fleet.tell(event)
+        this.#fleet.apply(event)
         this.#offer(offeringRows(event.catalogues))
         return
       case 'reasons':
@@ -101,18 +100,18 @@ export class ConsoleModel {
     }
   }
 
-  /** Whether every resource was read once, or is known to be absent, and a controller was looked for. */
+  /** Whether every resource was listed or is known to be absent, and a controller was looked for. */
   get isFilled(): boolean {
     const isKnown = (what: string) => this.#read.has(what) || this.#absent.has(what)
     return ['nodes', 'nodeclaims', 'nodepools', 'pods', 'journal', 'decisions'].every(isKnown)
   }
 
-  /** Whether rows are left that {@link takeChanges} has not told yet. */
+  /** Whether {@link takeChanges} has more rows to return. */
   get isBehind(): boolean {
     return this.#fleet.objects.isTouched
   }
 
-  /** Ids of pods that wait since before a time, Unix milliseconds; in order. */
+  /** IDs of pods that have been pending since before a time in Unix milliseconds; sorted. */
   waitingPods(beforeMs: number): readonly string[] {
     const isOld = ({ pendingSince, createdAt = '' }: PendingPodRow) =>
       !(Date.parse(pendingSince ?? createdAt) >= beforeMs)
@@ -123,7 +122,10 @@ export class ConsoleModel {
       .toSorted()
   }
 
-  /** Makes rows anew of which something has changed. @param most of them, about; infinity for all. */
+  /**
+   * Rebuilds changed rows.
+   * @param most approximate limit; Infinity for all.
+   */
   settle(most: number = mostAtOnce): void {
     for (const name of this.#fleet.settle(most)) {
       const pool = this.#pools.get(name)
@@ -132,7 +134,10 @@ export class ConsoleModel {
     }
   }
 
-  /** Sums over the rows as they were made last. @param nowMs Unix milliseconds. */
+  /**
+   * Totals of the rows as they were last built.
+   * @param nowMs Unix milliseconds.
+   */
   header(nowMs: number): Header {
     const { totals, pods, prices, hasPods } = this.#fleet
     return {
@@ -164,10 +169,10 @@ export class ConsoleModel {
   }
 
   /**
-   * What has changed since the last call. While thousands of rows have, those of some at a time, so that nobody waits:
-   * the rest is of the next calls.
+   * What has changed since the last call. If thousands of rows have, a part of them, so that the event loop is
+   * not blocked; the rest follows in the next calls.
    * @param nowMs Unix milliseconds.
-   * @param most rows that are made anew, about; infinity for all.
+   * @param most approximate limit of rebuilt rows; Infinity for all.
    */
   takeChanges(nowMs: number, most: number = mostAtOnce): readonly ViewChange[] {
     this.settle(most)
@@ -189,25 +194,25 @@ export class ConsoleModel {
       ['absent', [...this.#absent.values()]],
     ] as const) {
       const text = JSON.stringify(part)
-      if (this.#told[name] === text) continue
-      this.#told[name] = text
+      if (this.#lastTaken[name] === text) continue
+      this.#lastTaken[name] = text
       changes.push({ [name]: part } as ViewChange)
     }
     return changes
   }
 
-  /** What it costs, by one of the dimensions of `tenon cost`: in a step for each row as it was made last. */
+  /** The cost by a dimension of `tenon cost`; one step per row. */
   costing(by: CostDimension): Generator<undefined, CostReport, undefined> {
     return costing(this.#fleet, by)
   }
 
-  /** The newest entries of the journal, the oldest of them first; or why there is none. */
+  /** The newest entries of the journal, oldest first; or why there is none. */
   journal(): readonly JournalEntry[] | { readonly absent: string } {
-    if (this.#history.isTold) return this.#history.table.rows()
+    if (this.#history.isKnown) return this.#history.table.rows()
     return { absent: this.#absent.get('journal')?.why ?? 'the journal is being read' }
   }
 
-  /** The pods of a node that have not ended, by name. */
+  /** The pods of a node that have not terminated, by name. */
   podsOn(node: string): readonly PodOnNode[] {
     const rows = Array.from(this.#fleet.pods.on(node), ({ namespace, name, owner, isRunning, requests }) => ({
       id: `${namespace}/${name}`,
@@ -255,7 +260,7 @@ export class ConsoleModel {
     }
   }
 
-  /** A source tells objects of the kind that it says. */
+  /** A source only sends objects of the kind of the resource. */
   #set(resource: ConsoleResource, object: KubeObject): void {
     const { name } = object.metadata
     switch (resource) {
@@ -298,7 +303,7 @@ export class ConsoleModel {
     else this.#pendingTable.set(pendingRowOf(facts, waiting, this.#reasons.get(key)))
   }
 
-  #explain(reasons: readonly ToldReason[]): void {
+  #explain(reasons: readonly ExplainedReason[]): void {
     this.#reasons = new Map(reasons.map((each) => [`${each.namespace}/${each.name}`, each]))
     for (const { id } of this.#pendingTable.rows()) this.#placePending(id, this.#fleet.pods.get(id)?.waiting)
   }
@@ -311,7 +316,7 @@ export class ConsoleModel {
 
   #tenon(nowMs: number): TenonHeader | undefined {
     const { verdicts } = this.#fleet
-    if (!this.#history.isTold) return undefined
+    if (!this.#history.isKnown) return undefined
     const paused = this.#poolTable.rows().find((pool) => pool.paused !== undefined)?.paused
     return {
       decisionsPerMinute: this.#history.decisionsPerMinute(nowMs),

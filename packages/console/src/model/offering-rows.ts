@@ -1,4 +1,3 @@
-/** Rows of what is for sale. */
 import { labels, type Offering } from '@tenon/api'
 import type { SnapshotCatalogue } from '@tenon/ask'
 import { rfc3339 } from '@tenon/runtime'

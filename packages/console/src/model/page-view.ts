@@ -1,26 +1,26 @@
-/** What of the model the page is told: it shows no labels, and NodeClaims only while they are on their way. Pure. */
+/** The subset of the model that the page gets: no labels, and only NodeClaims without a ready node. */
 import type { ClaimRow, ConsoleView, TableChange, TableName, TableRows, ViewChange } from './view.ts'
 
-/** Rows by the names of their tables. */
+/** Rows by table name. */
 export type PageRows = { readonly [Table in TableName]: Omit<TableRows[Table], 'labels'> }
 
 export type PageView = Omit<ConsoleView, TableName> & {
   readonly [Table in TableName]: readonly PageRows[Table][]
 }
 
-/** Ids of rows that have gone may be some that the page does not know: they are of no concern to it. */
+/** IDs of removed rows may include some that the page does not have; it ignores them. */
 export type PageChange = Exclude<ViewChange, { readonly table: TableName }> | TableChange<PageRows>
 
-/** What comes last of a picture, after the rows of the tables. */
+/** The last part of a picture, after the rows of the tables. */
 export type PagePicture = Omit<ConsoleView, TableName> & {
   readonly mayAct: boolean
-  /** By the clock of the server, Unix milliseconds. */
+  /** Time of the server, in Unix milliseconds. */
   readonly nowMs: number
 }
 
 export type PageNodeRow = PageRows['nodes']
 
-/** In a large cluster, less than a third of the whole. */
+/** In a large cluster this is less than a third of everything. */
 export function pageView(view: ConsoleView): PageView {
   return {
     ...view,

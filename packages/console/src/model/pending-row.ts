@@ -1,6 +1,5 @@
-/** Rows of pods that wait for a node. */
 import type { Pod } from '@tenon/api'
-import type { ToldReason } from './event.ts'
+import type { ExplainedReason } from './event.ts'
 import { isLeaving, present } from './facts.ts'
 import type { PodFacts } from './pods.ts'
 import type { PendingPodRow, PendingReason } from './view.ts'
@@ -8,7 +7,7 @@ import type { PendingPodRow, PendingReason } from './view.ts'
 export function pendingRowOf(
   { namespace, name, owner, requests }: PodFacts,
   pod: Pod,
-  told: ToldReason | undefined,
+  explained: ExplainedReason | undefined,
 ): PendingPodRow {
   const scheduled = pod.status?.conditions?.find(({ type }) => type === 'PodScheduled')
   const isRefused = scheduled?.status === 'False'
@@ -18,8 +17,8 @@ export function pendingRowOf(
     name,
     ...(owner.kind !== 'Pod' && { owner: `${owner.kind.toLowerCase()}/${owner.name}` }),
     requests,
-    ...reasonOf(told, isRefused ? scheduled : undefined),
-    ...present('plannedFor', told?.plannedFor ?? pod.status?.nominatedNodeName),
+    ...reasonOf(explained, isRefused ? scheduled : undefined),
+    ...present('plannedFor', explained?.plannedFor ?? pod.status?.nominatedNodeName),
     ...present('createdAt', pod.metadata.creationTimestamp),
     ...present('pendingSince', isRefused ? scheduled.lastTransitionTime : undefined),
     deleting: isLeaving(pod),
@@ -28,10 +27,11 @@ export function pendingRowOf(
 }
 
 function reasonOf(
-  told: ToldReason | undefined,
+  explained: ExplainedReason | undefined,
   refused: { readonly reason?: string; readonly message?: string } | undefined,
 ): { readonly reason?: PendingReason } {
-  if (told !== undefined) return { reason: { from: 'tenon', code: told.code, message: told.summary } }
+  if (explained !== undefined)
+    return { reason: { from: 'tenon', code: explained.code, message: explained.summary } }
   if (refused === undefined) return {}
   const { reason = 'Unschedulable', message = '' } = refused
   return { reason: { from: 'scheduler', code: reason, message } }

@@ -1,29 +1,29 @@
-/** The pods of a cluster: what they ask for on each node, and which of them have none. */
+/** The pods of a cluster: their requests per node, and the pending ones. */
 import { accumulate, type KubeObject, type Pod, podRequests, type Resources } from '@tenon/api'
 import { type Owner, ownerOf } from '@tenon/ask/cost'
 import type { PodCounts } from './view.ts'
 
-/** What is kept of a pod that has not ended. */
+/** What is kept of a pod that has not terminated. */
 export interface PodFacts {
   readonly namespace: string
   readonly name: string
   readonly owner: Owner
-  /** In canonical units; shared by pods that ask for the same. */
+  /** In canonical units; pods with equal requests share the object. */
   readonly requests: Resources
-  /** Empty without one. */
+  /** Empty without a node. */
   readonly node: string
   readonly isRunning: boolean
-  /** The whole object, of pods that wait for a node. */
+  /** The whole object; only for pods that wait for a node. */
   readonly waiting?: Pod
 }
 
-/** What pods on one node add up to. */
+/** Totals of the pods on one node. */
 export interface NodeLoad {
   readonly pods: number
   readonly requests: Resources
 }
 
-/** More different requests than that are not shared. */
+/** Bounds memory: beyond this, equal requests are not shared. */
 const mostShared = 10_000
 
 export class PodIndex {
@@ -33,7 +33,7 @@ export class PodIndex {
   #running = 0
   #bound = 0
 
-  /** @returns names of the nodes whose load has changed, and the key of the pod. */
+  /** @returns names of nodes whose load has changed, and the key of the pod. */
   set(pod: Pod): { readonly nodes: readonly string[]; readonly key: string } {
     const key = podKey(pod)
     const held = this.#pods.get(key)
@@ -43,7 +43,7 @@ export class PodIndex {
     return { nodes, key }
   }
 
-  /** @returns names of the nodes whose load has changed. */
+  /** @returns names of nodes whose load has changed. */
   remove(key: string): readonly string[] {
     return this.#drop(key, this.#pods.get(key))
   }
@@ -75,7 +75,7 @@ export class PodIndex {
     return { pods, requests }
   }
 
-  /** A pod that has ended takes nothing any more, and is no pod of any count (console.md, trap 4). */
+  /** Undefined for a terminated pod: it uses nothing and is not counted (console.md, trap 4). */
   #factsOf(pod: Pod): PodFacts | undefined {
     const { phase } = pod.status ?? {}
     if (phase === 'Succeeded' || phase === 'Failed') return undefined
@@ -126,7 +126,7 @@ export class PodIndex {
   }
 }
 
-/** No API server takes a pod whose requests cannot be read; a file may hold one all the same. */
+/** The API server rejects invalid requests, but a snapshot file may contain them. */
 function requestsOf({ spec, status }: Pod): Resources {
   try {
     return podRequests(spec, status)
@@ -136,7 +136,7 @@ function requestsOf({ spec, status }: Pod): Resources {
   }
 }
 
-/** Of pods with a node; one that waits is told anew whatever has changed of it. */
+/** Only for pods with a node: a pending one counts as changed with every event. */
 function isSame(held: PodFacts, facts: PodFacts): boolean {
   return (
     held.node === facts.node &&

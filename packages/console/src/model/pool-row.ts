@@ -1,4 +1,3 @@
-/** Rows of NodePools. */
 import { conditionOf, isConditionTrue, type NodePool, ownValue } from '@tenon/api'
 import { pauseAnnotations } from '@tenon/operator/objects'
 import { amountsOf, present } from './facts.ts'
@@ -32,7 +31,7 @@ export function poolRow(pool: NodePool, totals: Totals): PoolRow {
   }
 }
 
-/** An annotation holds before a controller has said so. */
+/** An annotation takes effect before the controller has set the condition. */
 function pausedBy(pool: NodePool): PoolRow['pausedBy'] {
   const { annotations } = pool.metadata
   if (Object.values(pauseAnnotations).some((key) => ownValue(annotations, key) !== undefined))
@@ -59,7 +58,7 @@ function limitsOf({ spec, status }: NodePool): Readonly<Record<string, Share>> {
   )
 }
 
-/** Schedules are in UTC, and are called so (console.md, trap 6). */
+/** Schedules are in UTC, and the text says so (console.md, trap 6). */
 function budgetText({ nodes, reasons = [], schedule, duration }: PoolBudgetSpec): string {
   const of = reasons.length === 0 ? '' : ` (${reasons.join(', ')})`
   const when = schedule === undefined ? '' : ` at ${schedule} UTC for ${duration ?? ''}`

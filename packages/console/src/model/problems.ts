@@ -1,7 +1,7 @@
-/** What somebody should look at. */
+/** Problems that need the user's attention. */
 import type { NodeRow, OfferingRow, PendingPodRow, PoolRow, Problem } from './view.ts'
 
-/** So long a node or a pod may be on its way. */
+/** How long a node or a pod may take to become ready. */
 const patienceMs = 60_000
 
 export interface ProblemTables {
@@ -70,7 +70,7 @@ function nodeProblems(nodes: readonly NodeRow[], nowMs: number): readonly Proble
   ]
 }
 
-/** Only what launches avoid because it failed is short; much is never for sale somewhere. */
+/** Only offerings that failed recently are problems: many are never available somewhere. */
 function offeringProblems(offerings: readonly OfferingRow[]): readonly Problem[] {
   const short = offerings.filter(({ available, because }) => !available && because !== undefined)
   const [first] = short.toSorted((a, b) => (a.id < b.id ? -1 : 1))

@@ -1,15 +1,15 @@
-/** Rows of nodes and NodeClaims, made of their objects. */
+/** Builds the rows of nodes and NodeClaims from their objects. */
 import { conditionOf, isConditionTrue, type Node, type NodeClaim } from '@tenon/api'
 import type { NodeDecision } from '@tenon/operator'
 import { amountsOf, isLeaving, nextStep, placeOf, present, sharesOf, whyOf } from './facts.ts'
 import type { NodeLoad } from './pods.ts'
 import type { Amounts, ClaimRow, NodeRow } from './view.ts'
 
-/** What is known of an instance beside its objects. */
+/** What is known about an instance besides its objects. */
 export interface Known {
   readonly pricePerHour: number | undefined
   readonly decision: NodeDecision | undefined
-  /** Undefined where pods cannot be read. */
+  /** Undefined if pods cannot be listed. */
   readonly load: NodeLoad | undefined
   readonly usage: Amounts | undefined
 }
@@ -22,12 +22,12 @@ export function nodeId(name: string): string {
   return `node/${name}`
 }
 
-/** Whether it costs something: a NodeClaim that was not launched does not, whatever its conditions say. */
+/** Whether it costs something. A NodeClaim without an instance does not, whatever its conditions say. */
 export function isInstance({ node, providerId }: Pick<NodeRow, 'node' | 'providerId'>): boolean {
   return node !== undefined || providerId !== undefined
 }
 
-/** @param claim undefined for a node that nobody has claimed. */
+/** @param claim undefined for a node without a NodeClaim. */
 export function nodeRow(node: Node, claim: NodeClaim | undefined, known: Known): NodeRow {
   const { load, usage } = known
   const { name, creationTimestamp, labels = {} } = node.metadata
@@ -54,7 +54,7 @@ export function nodeRow(node: Node, claim: NodeClaim | undefined, known: Known):
   }
 }
 
-/** The row of a claim that has no node yet. */
+/** The row of a claim without a node. */
 export function pendingRow(claim: NodeClaim, known: Known): NodeRow {
   const { name, creationTimestamp, labels = {} } = claim.metadata
   const { waitsFor = 'Registered', waitsSince, waitsMessage } = nextStep(claim) ?? {}

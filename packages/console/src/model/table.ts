@@ -1,6 +1,6 @@
-/** Rows that are told when they change. */
+/** Rows with change tracking. */
 
-/** Rows of one kind by their ids. */
+/** Rows of one kind by id. */
 export class ChangingTable<R extends { readonly id: string }> {
   readonly #rows = new Map<string, R>()
   readonly #changed = new Set<string>()
@@ -13,7 +13,7 @@ export class ChangingTable<R extends { readonly id: string }> {
     return [...this.#rows.values()]
   }
 
-  /** @returns whether the row is another one than before. */
+  /** @returns whether the row has changed. */
   set(row: R): boolean {
     const held = this.#rows.get(row.id)
     if (held !== undefined && JSON.stringify(held) === JSON.stringify(row)) return false
@@ -26,7 +26,7 @@ export class ChangingTable<R extends { readonly id: string }> {
     if (this.#rows.delete(id)) this.#changed.add(id)
   }
 
-  /** What has changed since the last call; undefined when nothing has. */
+  /** Changes since the last call; undefined if there are none. */
   taken(): { readonly set: readonly R[]; readonly removed: readonly string[] } | undefined {
     if (this.#changed.size === 0) return undefined
     const [set, removed]: [R[], string[]] = [[], []]

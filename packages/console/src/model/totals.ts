@@ -1,15 +1,15 @@
-/** Sums over rows of nodes that come and go. */
+/** Totals of rows that are added and removed. */
 import { isInstance } from './rows.ts'
 import type { NodeRow, PriceSum, Share } from './view.ts'
 
-/** Prices are added in whole parts of this size, so that what is added and taken away again leaves nothing. */
+/** Prices are summed as integers in this unit, so that removing a row leaves no rounding error. */
 const partsPerUnit = 1e9
 const hoursPerMonth = 730
 
 interface ResourceSum {
   used: number
   allocatable: number
-  /** How many rows tell each. */
+  /** Number of rows with this value. */
   usedBy: number
   allocatableBy: number
 }
@@ -45,7 +45,7 @@ export class Totals {
   }
 
   price(): PriceSum {
-    // Nothing costs nothing; what has no known price costs nobody knows what.
+    // No rows cost 0; rows of unknown price have an unknown sum.
     if (this.#priced === 0 && this.#unpriced > 0) return { unpriced: this.#unpriced }
     const perHour = this.#parts / partsPerUnit
     return { perHour, perMonth: perHour * hoursPerMonth, unpriced: this.#unpriced }

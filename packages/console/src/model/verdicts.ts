@@ -1,4 +1,4 @@
-/** What the controller says of every node, and what it will do next. */
+/** The controller's decisions on nodes, and its next action. */
 import type { NodeDecision } from '@tenon/operator'
 import type { NextAction } from './view.ts'
 
@@ -6,14 +6,14 @@ export class Verdicts {
   #byClaim: ReadonlyMap<string, NodeDecision> = new Map()
   #all: readonly NodeDecision[] = []
 
-  /** @returns names of the claims of which something else is said than before. */
-  tell(decisions: readonly NodeDecision[]): readonly string[] {
-    const told = new Map(decisions.map((each) => [each.nodeClaim, each]))
+  /** @returns names of claims whose decision has changed. */
+  update(decisions: readonly NodeDecision[]): readonly string[] {
+    const next = new Map(decisions.map((each) => [each.nodeClaim, each]))
     const changed = decisions.flatMap((each) =>
       isSame(each, this.#byClaim.get(each.nodeClaim)) ? [] : [each.nodeClaim],
     )
-    for (const name of this.#byClaim.keys()) if (!told.has(name)) changed.push(name)
-    this.#byClaim = told
+    for (const name of this.#byClaim.keys()) if (!next.has(name)) changed.push(name)
+    this.#byClaim = next
     this.#all = decisions
     return changed
   }
@@ -22,7 +22,7 @@ export class Verdicts {
     return claim === undefined ? undefined : this.#byClaim.get(claim)
   }
 
-  /** What goes now, else what can go first. */
+  /** What is being disrupted now, or else what can be disrupted first. */
   next(): NextAction | undefined {
     const byName = (a: NodeDecision, b: NodeDecision) => (a.nodeClaim < b.nodeClaim ? -1 : 1)
     const going = this.#all.filter(({ cause }) => cause === 'command').toSorted(byName)

@@ -1,27 +1,27 @@
 /**
- * What a person sees of a cluster (console.md 1), as plain data that can be sent as JSON. Times are RFC 3339: a
- * face derives ages from them. What is not known is absent, never 0 or empty. Amounts of resources are in
- * canonical units: thousandths of a core, bytes, and whole numbers of everything else.
+ * The state of a cluster for people (console.md 1), as plain data that can be sent as JSON. Times are RFC 3339;
+ * ages are derived from them. An unknown value is absent, never 0 or empty. Amounts of resources are in
+ * canonical units: millicores, bytes, and counts of everything else.
  */
 import type { JournalEntry } from '@tenon/operator'
 
-/** Kinds of objects that are watched, by their plural names. */
+/** The watched kinds, by plural name. */
 export type ConsoleResource = 'nodes' | 'nodeclaims' | 'nodepools' | 'pods'
 
-/** Amounts by name of the resource. */
+/** Amounts by resource name. */
 export type Amounts = Readonly<Record<string, number>>
 
-/** What is asked for of what there is. */
+/** Requests and allocatable of a resource. */
 export interface Share {
-  /** Absent when pods could not be read. */
+  /** Absent if pods could not be listed. */
   readonly used?: number
-  /** Absent until a node has told. */
+  /** Absent until the node has reported it. */
   readonly allocatable?: number
 }
 
-/** A sum of prices, and how many parts of it have no known price. */
+/** A sum of prices, and the number of unknown prices. */
 export interface PriceSum {
-  /** Of what has a known price; absent when there is something and nothing of it has. */
+  /** Of the known prices; absent if all of several prices are unknown. */
   readonly perHour?: number
   /** For 730 hours. */
   readonly perMonth?: number
@@ -29,7 +29,7 @@ export interface PriceSum {
 }
 
 export interface PodCounts {
-  /** Pods that have ended are in no number. */
+  /** Without terminated pods. */
   readonly total: number
   /** Without a node. */
   readonly pending: number
@@ -38,78 +38,78 @@ export interface PodCounts {
   readonly bound: number
 }
 
-/** Why a node is still there, as `tenon explain` says it. */
+/** Why a node still exists, as `tenon explain` prints it. */
 export interface Why {
-  /** Of `DecisionCause`, for example `pods` or `budget`. */
+  /** A `DecisionCause`, for example `pods` or `budget`. */
   readonly cause: string
   readonly message: string
   /** When it ends by itself. */
   readonly until?: string
 }
 
-/** What only a Tenon knows. */
+/** What only Tenon's controller knows. */
 export interface TenonHeader {
-  /** Scheduling passes that the journal tells of for the last minute. */
+  /** Scheduling passes of the last minute, from the journal. */
   readonly decisionsPerMinute: number
   readonly next?: NextAction
-  /** Absent while nothing is paused. */
+  /** Absent if nothing is paused. */
   readonly paused?: string
-  /** Since midnight UTC, in the currency; absent when nothing is known. */
+  /** Since midnight UTC, in the currency; absent if unknown. */
   readonly savedToday?: number
 }
 
-/** What is planned next. */
+/** The next planned disruption. */
 export interface NextAction {
   readonly text: string
-  /** When it can be at the earliest; absent: under way. */
+  /** Earliest time; absent if it is in progress. */
   readonly at?: string
   readonly node?: string
 }
 
-/** One of them stands above everything. */
+/** The figures at the top of every view. */
 export interface Header {
   readonly nodes: number
-  /** NodeClaims that have no Node yet. */
+  /** NodeClaims without a Node. */
   readonly pendingNodes: number
-  /** Of all nodes, by name of the resource. */
+  /** Of all nodes, by resource name. */
   readonly resources: Readonly<Record<string, Share>>
   readonly price: PriceSum
   /** Such as `EUR`. */
   readonly currency?: string
-  /** Absent when pods cannot be read. */
+  /** Absent if pods cannot be listed. */
   readonly pods?: PodCounts
-  /** Absent when no Tenon tells. */
+  /** Absent without a controller. */
   readonly tenon?: TenonHeader
-  /** Since when nothing was heard of the cluster. */
+  /** Time of the last event, if the connection is lost. */
   readonly staleSince?: string
 }
 
-/** A node, or a NodeClaim that has none yet. */
+/** A node, or a NodeClaim without one. */
 export interface NodeRow {
-  /** Stays while a claim becomes its node: `claim/NAME`, or `node/NAME` for a node without a NodeClaim. */
+  /** Stable while a claim becomes a node: `claim/NAME`, or `node/NAME` for a node without a NodeClaim. */
   readonly id: string
-  /** Of the Node, else of the NodeClaim. */
+  /** Of the Node, or of the NodeClaim if there is no Node. */
   readonly name: string
   readonly node?: string
   readonly nodeClaim?: string
-  /** Of the Node, else of the NodeClaim; absent for a NodeClaim that was not launched: it is no instance yet. */
+  /** Of the Node, or of the NodeClaim if there is no Node; absent for a NodeClaim without an instance. */
   readonly providerId?: string
   readonly nodePool?: string
   readonly resources: Readonly<Record<string, Share>>
-  /** Measured usage, where metrics.k8s.io serves it. */
+  /** Measured usage, if metrics.k8s.io is served. */
   readonly usage?: Amounts
-  /** Pods on it that have not ended; absent when pods cannot be read. */
+  /** Pods on it that have not terminated; absent if pods cannot be listed. */
   readonly pods?: number
   readonly podsMax?: number
   readonly instanceType?: string
   readonly zone?: string
   readonly capacityType?: string
   readonly pricePerHour?: number
-  /** `Launched`, `Registered`, `Initialized`: the step that a pending one has to take next. */
+  /** `Launched`, `Registered`, `Initialized`: the next step of a NodeClaim in progress. */
   readonly condition: 'Ready' | 'NotReady' | 'Unknown' | 'Launched' | 'Registered' | 'Initialized'
-  /** Since when it is so. */
+  /** Transition time of the condition. */
   readonly conditionSince?: string
-  /** What is said about the condition. */
+  /** Message of the condition. */
   readonly conditionMessage?: string
   readonly createdAt?: string
   readonly cordoned: boolean
@@ -130,7 +130,7 @@ export interface ClaimRow {
   readonly node?: string
   readonly providerId?: string
   readonly imageId?: string
-  /** The step that it has to take next; absent once it has taken all. */
+  /** The next step; absent if all are complete. */
   readonly waitsFor?: 'Launched' | 'Registered' | 'Initialized'
   readonly waitsSince?: string
   readonly waitsMessage?: string
@@ -149,18 +149,18 @@ export interface PoolRow {
   readonly name: string
   readonly nodeClass?: string
   readonly weight?: number
-  /** NodeClaims that name it, and of them those with a Node. */
+  /** NodeClaims of the pool, and those of them with a Node. */
   readonly claims: number
   readonly nodes: number
   readonly drifted: number
-  /** What NodeClaims have of what they may have; `allocatable` is the limit. */
+  /** Resources of the NodeClaims; `allocatable` is the limit. */
   readonly limits: Readonly<Record<string, Share>>
   readonly price: PriceSum
   readonly ready: string
   readonly readyMessage?: string
-  /** Absent while it is not paused. */
+  /** Absent if it is not paused. */
   readonly paused?: string
-  /** Whose pause it is: its own, which `tenon resume nodepool/NAME` ends, or that of the cluster. */
+  /** `nodepool`: paused by itself, `tenon resume nodepool/NAME` ends it. `cluster`: the whole cluster is paused. */
   readonly pausedBy?: 'nodepool' | 'cluster'
   /** Of a rollout that has halted. */
   readonly halted?: string
@@ -170,16 +170,15 @@ export interface PoolRow {
   readonly labels: Readonly<Record<string, string>>
 }
 
-/** Why a pod waits. */
+/** Why a pod is pending. */
 export interface PendingReason {
-  /** `tenon`: `tenon explain` says it. `scheduler`: the condition PodScheduled does. */
+  /** `tenon`: from `tenon explain`. `scheduler`: from the condition PodScheduled. */
   readonly from: 'tenon' | 'scheduler'
   /** The engine's reason, or that of the condition. */
   readonly code: string
   readonly message: string
 }
 
-/** A pod that has no node. */
 export interface PendingPodRow {
   /** `NAMESPACE/NAME`. */
   readonly id: string
@@ -189,16 +188,16 @@ export interface PendingPodRow {
   readonly owner?: string
   readonly requests: Amounts
   readonly reason?: PendingReason
-  /** The node or NodeClaim that it is meant for. */
+  /** The node or NodeClaim that it is planned for. */
   readonly plannedFor?: string
   readonly createdAt?: string
-  /** Since when the scheduler finds no place. */
+  /** Since when the scheduler cannot place it. */
   readonly pendingSince?: string
   readonly deleting: boolean
   readonly labels: Readonly<Record<string, string>>
 }
 
-/** A pod on a node; asked for node by node. */
+/** A pod on a node; listed per node on request. */
 export interface PodOnNode {
   /** `NAMESPACE/NAME`. */
   readonly id: string
@@ -210,26 +209,25 @@ export interface PodOnNode {
   readonly labels: Readonly<Record<string, string>>
 }
 
-/** An entry of the journal; the newest have the highest ids. */
+/** An entry of the journal; newer entries have higher ids. */
 export type DecisionRow = JournalEntry
 
-/** A type in a zone with a capacity type. */
 export interface OfferingRow {
   readonly id: string
-  /** That may buy it. */
+  /** The NodePools that may use it. */
   readonly nodePools: readonly string[]
   readonly instanceType: string
   readonly zone: string
   readonly capacityType: string
   readonly pricePerHour?: number
   readonly available: boolean
-  /** Why it cannot be bought. */
+  /** Why it is unavailable. */
   readonly because?: string
   /** When it is tried again. */
   readonly until?: string
 }
 
-/** Something that somebody should look at. */
+/** A problem that needs the user's attention. */
 export interface Problem {
   readonly id: string
   readonly kind:
@@ -253,7 +251,7 @@ export interface Absent {
   readonly why: string
 }
 
-/** Rows of the tables by their names in {@link ConsoleView}. */
+/** Rows by name of their table in {@link ConsoleView}. */
 export interface TableRows {
   readonly nodes: NodeRow
   readonly claims: ClaimRow
@@ -265,7 +263,7 @@ export interface TableRows {
 
 export type TableName = keyof TableRows
 
-/** All of it at one moment. Rows are in no particular order. */
+/** The whole view at one moment. Rows are not sorted. */
 export type ConsoleView = {
   readonly [Table in TableName]: readonly TableRows[Table][]
 } & {
@@ -274,7 +272,7 @@ export type ConsoleView = {
   readonly absent: readonly Absent[]
 }
 
-/** Of one table: rows that are new or others than they were, and ids of those that have gone. */
+/** Changes of one table: added or changed rows, and ids of removed ones. */
 export type TableChange<Rows extends { readonly [Table in TableName]: unknown }> = {
   readonly [Table in TableName]: {
     readonly table: Table
@@ -283,7 +281,7 @@ export type TableChange<Rows extends { readonly [Table in TableName]: unknown }>
   }
 }[TableName]
 
-/** What has changed since the last time; rows that are not named are as they were. */
+/** Changes since the last call; other rows are unchanged. */
 export type ViewChange =
   | TableChange<TableRows>
   | { readonly header: Header }

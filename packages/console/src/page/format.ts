@@ -1,12 +1,12 @@
-/** Amounts, prices and times as people read them. */
+/** Formats amounts, prices and times. */
 import { roundedUnits } from '@tenon/ask/rounding'
 
-/** A price per hour; small prices have four digits behind the point, as in `tenon cost`. */
+/** A price per hour; small prices have four decimals, as in `tenon cost`. */
 export function priceText(price: number | undefined, digits = 4): string {
   return price === undefined ? '?' : decimalText(price, digits)
 }
 
-/** With `?n` for parts without a known price, which are in no sum. */
+/** With `?n` for `n` unknown prices, which the sum does not include. */
 export function sumText(perHour: number | undefined, unpriced: number, digits = 4): string {
   const unknown = unpriced === 0 ? '' : ` ?${unpriced}`
   return perHour === undefined
@@ -14,18 +14,18 @@ export function sumText(perHour: number | undefined, unpriced: number, digits = 
     : `${decimalText(perHour, digits)}${unknown}`
 }
 
-/** Sums are those of `tenon cost`. */
+/** Rounds as `tenon cost` does. */
 function decimalText(amount: number, digits: number): string {
   return (roundedUnits(amount, digits) / 10 ** digits).toFixed(digits)
 }
 
-/** Whole percent; `-` when a part of it is not known, or there is nothing to take part of. */
+/** Whole percent; `-` if a value is unknown or there is no capacity. */
 export function percentText(used: number | undefined, allocatable: number | undefined): string {
   const share = shareOf(used, allocatable)
   return share === undefined ? '-' : `${Math.round(share * 100)}%`
 }
 
-/** From 0 on; undefined when it is not known, or there is nothing to take part of. */
+/** From 0 on; undefined if a value is unknown or there is no capacity. */
 export function shareOf(used: number | undefined, allocatable: number | undefined): number | undefined {
   if (used === undefined || allocatable === undefined || !(allocatable > 0)) return undefined
   return used / allocatable
@@ -33,7 +33,7 @@ export function shareOf(used: number | undefined, allocatable: number | undefine
 
 const binaryUnits = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi']
 
-/** An amount of a resource; `?` when it is not known. */
+/** An amount of a resource; `?` if unknown. */
 export function amountText(resource: string, amount: number | undefined): string {
   if (amount === undefined) return '?'
   if (resource === 'cpu') return trimmed(amount / 1000)
@@ -51,7 +51,7 @@ function trimmed(amount: number): string {
   return Number(amount.toFixed(amount < 10 ? 2 : amount < 100 ? 1 : 0)).toString()
 }
 
-/** The time since, in the two largest units: `3d4h`, `5m10s`. */
+/** The age in the two largest units: `3d4h`, `5m10s`. */
 export function ageText(fromMs: number, nowMs: number): string {
   if (Number.isNaN(fromMs)) return '?'
   const seconds = Math.max(0, Math.floor((nowMs - fromMs) / 1000))
@@ -62,7 +62,7 @@ export function ageText(fromMs: number, nowMs: number): string {
   return `${seconds}s`
 }
 
-/** A name of at most so many characters; its end tells names apart, so it stays. */
+/** Shortens a name to `most` characters and keeps its end, which distinguishes names. */
 export function elided(name: string, most: number): string {
   const characters = Array.from(name)
   if (characters.length <= most) return name
@@ -75,7 +75,7 @@ export function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`
 }
 
-/** Made once: each takes longer to make than a hundred times to print. */
+/** Created once: constructing a format is a hundred times slower than using it. */
 const [timeOfDay, timeWithDate] = [{ second: '2-digit' }, { month: 'short', day: 'numeric' }].map(
   (parts) =>
     new Intl.DateTimeFormat(undefined, {
@@ -86,7 +86,10 @@ const [timeOfDay, timeWithDate] = [{ second: '2-digit' }, { month: 'short', day:
     }),
 ) as [Intl.DateTimeFormat, Intl.DateTimeFormat]
 
-/** Local time; `?` for no time. @param withDate when it may be of another day. */
+/**
+ * Local time; `?` if invalid.
+ * @param withDate if the time may be on another day.
+ */
 export function localTime(ms: number, withDate: boolean): string {
   if (Number.isNaN(ms)) return '?'
   return (withDate ? timeWithDate : timeOfDay).format(ms)
@@ -94,7 +97,7 @@ export function localTime(ms: number, withDate: boolean): string {
 
 const dayOfYear = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' })
 
-/** The local day, such as `Nov 27, 2026`; `?` for no time. */
+/** The local day, such as `Nov 27, 2026`; `?` if invalid. */
 export function localDay(ms: number): string {
   return Number.isNaN(ms) ? '?' : dayOfYear.format(ms)
 }
@@ -105,7 +108,7 @@ export function utcTime(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`
 }
 
-/** A text as a field of a CSV file; texts that a spreadsheet would take for a formula are none. */
+/** A field of a CSV file; text that a spreadsheet would read as a formula is escaped. */
 export function csvField(value: string | number): string {
   const isFormula = typeof value === 'string' && /^[=+\-@\t\r]/.test(value)
   const text = isFormula ? `'${value}` : String(value)

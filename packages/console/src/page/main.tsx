@@ -34,7 +34,7 @@ function Page(): JSX.Element {
   const isFirst = useRef(true)
   useEffect(() => {
     document.title = `${title} · Tenon`
-    // Whoever follows a link by keyboard or hears the page goes on in the new view.
+    // Moves the focus to the new view, for users of keyboards and screen readers.
     if (isFirst.current) isFirst.current = false
     else main.current?.focus()
   }, [title])
@@ -70,7 +70,7 @@ function Page(): JSX.Element {
   )
 }
 
-/** Before the first picture nobody knows what there is: a view would say that there is nothing. */
+/** Before the first picture, a view would show an empty cluster. */
 function Shown({ view: View }: { readonly view: (() => JSX.Element) | undefined }): JSX.Element {
   if (View === undefined) return <p>There is no such view. Choose one above.</p>
   if (header.value === undefined)
@@ -82,7 +82,7 @@ function Shown({ view: View }: { readonly view: (() => JSX.Element) | undefined 
   return <View key={path.value} />
 }
 
-/** What is wrong with the picture as a whole. */
+/** Problems of the connection. */
 function Notices(): JSX.Element | null {
   const { staleSince } = header.value ?? {}
   if (connection.value === 'expired')

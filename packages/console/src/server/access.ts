@@ -1,18 +1,17 @@
-/** Who may ask the page's server (console.md 3): the browser that came with the link, and nobody else. */
+/** Authenticates clients of the page (console.md 3): only the browser that opened the link has access. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { HttpRequest, Random } from '@tenon/runtime'
 
-/** What a request may do. */
 export type Admission =
-  /** It comes from a browser that is known. */
+  /** From a known browser. */
   | { readonly kind: 'admitted' }
-  /** It brings the token of the link; `cookie` makes the browser known from now on. */
+  /** With the token of the link; `cookie` identifies the browser from now on. */
   | { readonly kind: 'admittedByToken'; readonly cookie: string }
   | { readonly kind: 'refused'; readonly status: 401 | 403; readonly message: string }
 
 type Head = Pick<HttpRequest, 'headers' | 'method' | 'path'>
 
-/** Browsers that are known at the same time; the oldest is forgotten. */
+/** Maximum number of known browsers; the oldest is dropped. */
 const mostSessions = 16
 const loopbackNames: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::1]'])
 
@@ -20,12 +19,12 @@ const loopbackNames: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[
 export class Access {
   readonly #random: Random
   readonly #onTokenUsed: () => void
-  /** Cookies are shared by all ports of a host: each server has a name of its own. */
+  /** All ports of a host share cookies, so each server uses its own name. */
   readonly #cookieName: string
   #token: string
   readonly #sessions: string[] = []
 
-  /** @param onTokenUsed told when the link is used up, and {@link token} is another one. */
+  /** @param onTokenUsed called when the link was used and {@link token} has changed. */
   constructor(random: Random, onTokenUsed: () => void = () => undefined) {
     this.#random = random
     this.#onTokenUsed = onTokenUsed
@@ -33,12 +32,12 @@ export class Access {
     this.#token = hex(random, 8)
   }
 
-  /** What the next link carries; it serves once. */
+  /** The token of the next link; it can be used once. */
   get token(): string {
     return this.#token
   }
 
-  /** Why a request may not come in, by its head alone; its token is not used up. */
+  /** Why a request is rejected, by its headers alone; does not use up its token. */
   refusalOf(request: Head): Extract<Admission, { kind: 'refused' }> | undefined {
     const { headers, method } = request
     const problem = siteProblem(headers, method)
@@ -79,13 +78,13 @@ export class Access {
   }
 }
 
-/** Why a request does not come from this server's own page; undefined when it may. */
+/** Why a request does not come from this server's own page; undefined if it may. */
 function siteProblem(
   headers: Readonly<Record<string, string | undefined>>,
   method: string,
 ): string | undefined {
   const host = headers['host'] ?? ''
-  // Another name for the loopback address is how a page of a stranger would read answers (DNS rebinding).
+  // Accept only the loopback address: with DNS rebinding, a foreign page reaches it by another host name.
   if (!loopbackNames.has(host.replace(/:\d+$/, '').toLowerCase()))
     return 'the address has to be 127.0.0.1 or localhost'
   const origin = headers['origin']
@@ -99,13 +98,13 @@ function siteProblem(
   return undefined
 }
 
-/** In the same time for every wrong text. */
+/** In constant time. */
 function isSame(given: string, expected: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest()
   return timingSafeEqual(digest(given), digest(expected))
 }
 
-/** 8 digits for each word. */
+/** 8 digits per word. */
 function hex(random: Random, words: number): string {
   return Array.from({ length: words }, () => random.uint32().toString(16).padStart(8, '0')).join('')
 }

@@ -1,7 +1,7 @@
-/** Answers of the page's server, with the headers that keep a browser from doing more than the page needs. */
+/** Responses of the page's server, with headers that restrict the browser to what the page needs. */
 import { type HttpResponse, oneChunk } from '@tenon/runtime'
 
-/** Nothing but own files; no inline script or style, no frame, no form. */
+/** Own files only; no inline scripts or styles, no frames, no forms. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -23,7 +23,6 @@ const guarding = {
   'cache-control': 'no-store',
 }
 
-/** An answer of one piece. */
 export function answered(
   status: number,
   contentType: string,
@@ -37,12 +36,12 @@ export function json(value: unknown, status = 200): HttpResponse {
   return answered(status, 'application/json; charset=utf-8', JSON.stringify(value))
 }
 
-/** A sentence for a person; the page shows it. */
+/** An error that the page shows to the user. */
 export function problem(status: number, message: string): HttpResponse {
   return json({ error: message }, status)
 }
 
-/** Server-sent events, for as long as both sides want. */
+/** Server-sent events, until one side disconnects. */
 export function eventStream(body: AsyncIterable<string>): HttpResponse {
   return { status: 200, headers: { ...guarding, 'content-type': 'text/event-stream; charset=utf-8' }, body }
 }

@@ -1,4 +1,4 @@
-/** The server of `tenon console` (console.md 3): on loopback, for the one who started it. */
+/** The server of `tenon console` (console.md 3): on loopback, for the user who started it. */
 import {
   type Clock,
   eventLoopTurns,
@@ -18,7 +18,7 @@ import { EventLog } from './event-log.ts'
 import { type PageFile, type PageFiles, pageFiles } from './page-files.ts'
 import { Routes } from './routes.ts'
 
-/** What a person sees, as it changes. */
+/** The view of the model that the server needs. */
 export type LiveView = Pick<
   ConsoleModel,
   'header' | 'isBehind' | 'journal' | 'podsOn' | 'settle' | 'takeChanges' | 'view'
@@ -30,30 +30,30 @@ export interface ConsoleServerOptions {
   readonly clock: Clock
   readonly random: Random
   readonly facts: Pick<ConsoleFacts, 'fields' | 'readManifests'>
-  /** Answers what needs a copy of the cluster. */
+  /** Answers questions that need a snapshot. */
   readonly copies: AnswerPort
-  /** Begins to follow the cluster; asked when the first page wants to see it. */
+  /** Starts to follow the cluster; called when the first page connects. */
   readonly follow: (signal: AbortSignal) => Promise<LiveView>
-  /** Carries out what the page asks for; absent: the page only reads. */
+  /** Carries out actions of the page; absent: the page is read-only. */
   readonly actions?: ActionPort
-  /** Told with another link when one was used. */
+  /** Called with a new link when one was used. */
   readonly onLink?: (link: string) => void
 }
 
-/** A page that is served. */
+/** A running server of the page. */
 export interface ConsoleServer {
-  /** Opens the page once. */
+  /** Grants access once. */
   readonly link: string
   close(): Promise<void>
 }
 
 const host = '127.0.0.1'
-/** Changes are gathered, so that nothing is drawn more often. */
+/** Changes are sent in batches, as more frequent drawing is useless. */
 const tickMs = 100
-/** After so long without news a stream gives a sign of life. */
+/** A stream without events sends a keep-alive after this time. */
 const idleMs = 15_000
 
-/** @throws Error naming the port when it is taken. */
+/** @throws Error naming the port if it is in use. */
 export async function serveConsole(options: ConsoleServerOptions): Promise<ConsoleServer> {
   const { clock, onLink, port, random } = options
   const ended = new AbortController()
@@ -99,7 +99,7 @@ function refusal(
     : problem(status, message)
 }
 
-/** What is behind the door. */
+/** What authenticated clients get. */
 class ConsolePages {
   readonly #options: ConsoleServerOptions
   readonly #files: PageFiles
@@ -107,7 +107,7 @@ class ConsolePages {
   readonly #log: EventLog
   readonly #ended: AbortSignal
   #live: Promise<LiveView> | undefined
-  /** Of which changes are told: of whom a page has the picture. */
+  /** The model of which pages have the picture. */
   #shown: LiveView | undefined
 
   constructor(options: ConsoleServerOptions, files: PageFiles, ended: AbortSignal) {
@@ -119,7 +119,7 @@ class ConsolePages {
     this.#ended = ended
   }
 
-  /** Gathers changes for all streams, again and again. */
+  /** Sends changes to all streams, once per tick. */
   tick(clock: Clock): void {
     if (this.#ended.aborted) return
     const changes = this.#shown?.takeChanges(clock.now()) ?? []
@@ -150,7 +150,7 @@ class ConsolePages {
     if (method !== 'GET') return problem(405, 'files are only read (GET)')
     const isPacked = headers['accept-encoding']?.includes('gzip') === true
     const file = this.#files.get(path.slice(1))
-    // Each view has an address of its own; the page tells them apart.
+    // Each view has its own address; all of them are the same page.
     const page = file ?? (path.includes('.') ? undefined : this.#files.get('index.html'))
     return page === undefined ? problem(404, 'there is no such file') : fileAnswer(page, isPacked)
   }
@@ -166,7 +166,7 @@ class ConsolePages {
       const live = await this.#current()
       const nowMs = clock.now()
       const changes = live.takeChanges(nowMs, Number.POSITIVE_INFINITY)
-      // The first picture has them all, and nobody has another one.
+      // A first picture contains all changes so far, and no other page needs them.
       if (this.#shown !== undefined && changes.length > 0) this.#log.add(changes.map(pageChange))
       this.#shown = live
       const { actions } = this.#options
@@ -176,7 +176,7 @@ class ConsolePages {
     return eventStream(this.#log.follow(lastEventId, picture, idle, signal))
   }
 
-  /** Begins to follow the cluster with the first page that wants to see it, and again when that has failed. */
+  /** Starts to follow the cluster with the first page, and again after a failure. */
   async #followed(): Promise<LiveView> {
     this.#live ??= this.#options.follow(this.#ended)
     try {
@@ -187,7 +187,7 @@ class ConsolePages {
     }
   }
 
-  /** What is followed, with all its rows made. */
+  /** The followed model, with all rows up to date. */
   async #current(): Promise<LiveView> {
     const live = await this.#followed()
     while (live.isBehind) {
@@ -212,7 +212,7 @@ class ConsolePages {
     try {
       const planned = await actions.plan(asked.request)
       const { command } = planned
-      // What was shown and agreed to is what is done, and nothing else.
+      // Runs exactly the command that the user has confirmed.
       if (asked.agreed === undefined) return json({ command })
       if (asked.agreed !== command) return problem(409, `the command is now: ${command}`)
       return json({ command, done: await planned.run(signal) })
@@ -222,10 +222,10 @@ class ConsolePages {
   }
 }
 
-/** So many rows that neither end of the stream is held. */
+/** Small enough to block neither end of the stream. */
 const partRows = 100
 
-/** Rows of the tables as changes, then all that is told beside them. */
+/** Rows of the tables as changes, then everything else. */
 function* pictureParts(
   { nodes, claims, pools, pendingPods, decisions, offerings, ...rest }: PageView,
   facts: Omit<PagePicture, keyof typeof rest>,

@@ -1,4 +1,4 @@
-/** What streams tell: the whole picture once, then changes with ids, so that a cut stream goes on where it was. */
+/** Event streams: the whole picture once, then changes with ids, so that an interrupted stream can resume. */
 import { eventLoopTurns } from '@tenon/runtime'
 
 /** Server-sent events of one moment. */
@@ -7,13 +7,13 @@ interface Batch {
   readonly text: string
 }
 
-/** Characters of changes that are kept for streams that were cut, and the number of them. */
+/** Limits of the changes that are kept for interrupted streams: characters and number. */
 const mostCharacters = 8 * 1024 * 1024
 const mostBatches = 5000
 
-/** Numbers changes and keeps the last ones. */
+/** Numbers changes and keeps the most recent ones. */
 export class EventLog {
-  /** Ids of another run of the command are none of this one. */
+  /** Distinguishes the ids of this process from those of earlier ones. */
   readonly #run: string
   readonly #batches: Batch[] = []
   readonly #wakers = new Set<() => void>()
@@ -24,7 +24,7 @@ export class EventLog {
     this.#run = run
   }
 
-  /** Tells all streams. */
+  /** Sends changes to all streams. */
   add(changes: readonly unknown[]): void {
     const id = ++this.#lastId
     const text = eventText('changes', `${this.#run}.${id}`, changes)
@@ -37,10 +37,11 @@ export class EventLog {
   }
 
   /**
-   * Events after `lastEventId`; when that is not known any more, the whole picture first.
-   * @param picture of the moment when it resolves, with all changes that were added by then: its parts, each of them
-   * JSON. They are asked for in several turns, and the last one is told with the id: who has that has all of them.
-   * @param idle resolves when nothing was told for so long that a sign of life is due.
+   * Events after `lastEventId`, preceded by the whole picture if that id is unknown.
+   * @param picture the parts of the picture, each of them JSON; it includes all changes that were added until
+   * it resolves. The parts are sent in several turns, and the last one carries the id: a client that has
+   * received it has all of them.
+   * @param idle resolves when a keep-alive is due.
    */
   async *follow(
     lastEventId: string | undefined,
@@ -49,39 +50,39 @@ export class EventLog {
     signal: AbortSignal,
   ): AsyncGenerator<string, void, undefined> {
     yield 'retry: 1000\n\n'
-    let told = this.#known(lastEventId)
+    let lastSent = this.#known(lastEventId)
     while (!signal.aborted) {
       const first = this.#batches[0]?.id ?? this.#lastId + 1
-      if (told === undefined || told < first - 1) {
-        // Taking the picture may add what it has seen.
+      if (lastSent === undefined || lastSent < first - 1) {
+        // Taking the picture may add changes.
         const parts = await picture()
-        told = this.#lastId
+        lastSent = this.#lastId
         let last = 'null'
         for (const part of parts) {
           if (last !== 'null') yield `event: part\ndata: ${last}\n\n`
           last = part
           await eventLoopTurns.next()
         }
-        yield `event: picture\nid: ${this.#run}.${told}\ndata: ${last}\n\n`
-      } else if (told < this.#lastId) {
+        yield `event: picture\nid: ${this.#run}.${lastSent}\ndata: ${last}\n\n`
+      } else if (lastSent < this.#lastId) {
         const text = this.#batches
-          .slice(told + 1 - first)
+          .slice(lastSent + 1 - first)
           .map((batch) => batch.text)
           .join('')
-        told = this.#lastId
+        lastSent = this.#lastId
         yield text
-      } else if (!(await this.#news(idle, signal))) yield ': still here\n\n'
+      } else if (!(await this.#changed(idle, signal))) yield ': still here\n\n'
     }
   }
 
-  /** @returns undefined for an id of another run, or one that was never given. */
+  /** @returns undefined for an id of another process, or an invalid one. */
   #known(eventId: string | undefined): number | undefined {
     const [run, id = ''] = (eventId ?? '').split('.')
     return run === this.#run && /^\d+$/.test(id) && Number(id) <= this.#lastId ? Number(id) : undefined
   }
 
-  /** @returns whether there is something to tell; false after a while without. */
-  async #news(idle: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<boolean> {
+  /** @returns whether there are new changes; false if a keep-alive is due. */
+  async #changed(idle: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<boolean> {
     const over = new AbortController()
     const ended = AbortSignal.any([over.signal, signal])
     let wake: () => void = () => undefined

@@ -1,10 +1,10 @@
-/** The built page: beside the program where it is installed, built now where it runs from its source. */
+/** The built page: next to the installed program, or built on the fly from source. */
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { gzipSync } from 'node:zlib'
 
-/** A file as it is sent. */
+/** A file with its headers. */
 export interface PageFile {
   readonly contentType: string
   readonly text: Uint8Array
@@ -21,7 +21,7 @@ const contentTypes: ReadonlyMap<string, string> = new Map([
   ['.svg', 'image/svg+xml'],
 ])
 
-/** @throws Error when there is neither a built page nor its source. */
+/** @throws Error if there is neither a built page nor its source. */
 export async function pageFiles(): Promise<PageFiles> {
   const folder = join(import.meta.dirname, 'page')
   const names = await readdir(folder).catch(() => undefined)
@@ -31,7 +31,7 @@ export async function pageFiles(): Promise<PageFiles> {
     )
     return filesOf(texts)
   }
-  // Not a text that a bundler follows: installed programs have no such file, and need none.
+  // Computed, so that bundlers do not follow it: installed programs have no such file.
   const builder = pathToFileURL(join(import.meta.dirname, '../../../../build/page.ts')).href
   const { buildPage } = (await import(builder)) as {
     buildPage: () => Promise<{ readonly files: readonly (readonly [string, Uint8Array])[] }>

@@ -1,4 +1,4 @@
-/** Questions of the page, each with its answer as JSON. */
+/** Answers questions of the page as JSON. */
 import { savingsByDay } from '@tenon/operator/objects'
 import type { Clock, HttpResponse } from '@tenon/runtime'
 import { type AnswerPort, copyQuestions, type Question } from '../answers/answers.ts'
@@ -8,35 +8,35 @@ import { priceHistory } from '../answers/price-history.ts'
 import type { ConsoleModel } from '../model/model.ts'
 import { answered, json, problem } from './answer.ts'
 
-/** Characters of a manifest that is read here while somebody types; a longer one is read where nobody waits. */
+/** Limit of manifests that this thread parses while the user types; longer ones go to another thread. */
 const mostTyped = 16_384
 
-/** Of a manifest: some hundred NodePools. */
+/** Limit of a manifest: some hundred NodePools. */
 const mostCharacters = 262_144
 
-type Answerer = (question: Question) => Promise<HttpResponse>
+type RouteHandler = (question: Question) => Promise<HttpResponse>
 
-/** What is known without asking anybody. */
+/** The parts of the model that answers read. */
 type Followed = Pick<ConsoleModel, 'header' | 'journal' | 'podsOn'>
 
 export interface RoutesOptions {
   readonly facts: Pick<ConsoleFacts, 'fields' | 'readManifests'>
-  /** Answers what needs a copy of the cluster. */
+  /** Answers questions that need a snapshot. */
   readonly copies: AnswerPort
   readonly clock: Clock
   readonly live: () => Promise<Followed>
 }
 
-/** Answers by path. All of them read. */
+/** Answers by path. All of them are read-only. */
 export class Routes {
   readonly #options: RoutesOptions
-  /** By method and path: answered here, as they take no copy of the cluster. */
-  readonly #quick: ReadonlyMap<string, Answerer>
+  /** By method and path: answers that need no snapshot. */
+  readonly #quick: ReadonlyMap<string, RouteHandler>
 
   constructor(options: RoutesOptions) {
     const { facts } = options
     this.#options = options
-    this.#quick = new Map<string, Answerer>([
+    this.#quick = new Map<string, RouteHandler>([
       ['GET /api/fields', async () => json({ fields: await facts.fields() })],
       ['GET /api/placement', (question) => this.#placement(question)],
       ['GET /api/prices', () => this.#prices()],
@@ -45,7 +45,7 @@ export class Routes {
     ])
   }
 
-  /** @returns undefined for a path that is no question. */
+  /** @returns undefined for an unknown path. */
   async answer(question: Question, signal: AbortSignal): Promise<HttpResponse | undefined> {
     const name = `${question.method} ${question.path}`
     const quick = question.body.length > mostTyped ? undefined : this.#quick.get(name)

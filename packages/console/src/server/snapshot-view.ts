@@ -1,4 +1,4 @@
-/** The picture of a snapshot, or of a controller that is asked for one again and again where no cluster can be watched. */
+/** Shows a snapshot, or polls snapshots of a controller if the cluster cannot be watched. */
 import type { Snapshot } from '@tenon/ask'
 import { type Clock, eventLoopTurns, inSlices } from '@tenon/runtime'
 import { ConsoleModel } from '../model/model.ts'
@@ -8,7 +8,7 @@ import type { LiveView } from './console-server.ts'
 const periodMs = 5000
 const sliceMs = 8
 
-/** What a snapshot says. */
+/** The view of one snapshot. */
 export async function snapshotView(snapshot: Snapshot, clock: Clock): Promise<LiveView> {
   const model = new ConsoleModel()
   await taken(model, snapshot, clock)
@@ -16,8 +16,8 @@ export async function snapshotView(snapshot: Snapshot, clock: Clock): Promise<Li
 }
 
 /**
- * Follows what each snapshot says, until `signal` aborts.
- * @throws Error when there is none at the beginning.
+ * Polls snapshots until `signal` aborts.
+ * @throws Error if the first one fails.
  */
 export async function followSnapshots(
   take: () => Promise<Snapshot>,

@@ -1,4 +1,4 @@
-/** A running cluster, followed with the user's own rights (console.md 1). */
+/** Follows a running cluster with the user's rights (console.md 1). */
 import { karpenterKinds, type KubeObject, kinds, pathOf, type ResourceType } from '@tenon/api'
 import { createCache, createKubeClient, type ListOptions, TurnPace } from '@tenon/kube'
 import { type Clock, messageOf, readText, silentLogger, SystemRandom, type Transport } from '@tenon/runtime'
@@ -11,20 +11,20 @@ import { PodTrimmer, trimmedClaim, trimmedNode, trimmedPool } from './trim.ts'
 export interface LiveOptions {
   readonly transport: Transport
   readonly clock: Clock
-  /** Of the nodes that are looked at; all without it. */
+  /** Selects nodes; default: all. */
   readonly nodeSelector?: ListOptions['labelSelector']
-  /** Told from now on, until the signal aborts. */
-  readonly tell: (event: SourceEvent) => void
+  /** Receives events until the signal aborts. */
+  readonly emit: (event: SourceEvent) => void
 }
 
-/** Changes come so much later at most, and many at once. */
+/** Maximum delay of a change; changes within it are sent together. */
 const gatherMs = 50
 const heartbeatMs = 2000
 const answerMs = 5000
 const usageMs = 15_000
 const metricsPath = '/apis/metrics.k8s.io/v1beta1/nodes'
 
-/** Follows a cluster until `signal` aborts; what cannot be read is told as absent. */
+/** Follows a cluster until `signal` aborts; what cannot be listed is reported as absent. */
 export function followCluster(options: LiveOptions, signal: AbortSignal): void {
   const following = new Following(options, signal)
   following.start()
@@ -38,7 +38,7 @@ class Following {
   readonly #paths = new Map<string, ConsoleResource>()
   readonly #open = new Set<string>()
   readonly #refused = new Set<string>()
-  /** Collections that arrive at the same time take turns. */
+  /** Lists that arrive at the same time take turns. */
   readonly #pace: TurnPace
   #heardMs: number
   #isStale = false
@@ -76,7 +76,7 @@ class Following {
     transform: (object: T, held?: T) => T,
     selection: ListOptions = {},
   ): void {
-    const { clock, tell } = this.#options
+    const { clock, emit } = this.#options
     const client = createKubeClient({ transport: this.#transport, clock })
     this.#paths.set(pathOf(type), resource)
     const cache = createCache(client, type, {
@@ -91,11 +91,11 @@ class Following {
     cache.onChange((change) => {
       if (change.kind === 'deleted') {
         const { name, namespace } = change.object.metadata
-        tell({ kind: 'removed', resource, name, ...(namespace !== undefined && { namespace }) })
-      } else tell({ kind: 'set', resource, object: change.object })
+        emit({ kind: 'removed', resource, name, ...(namespace !== undefined && { namespace }) })
+      } else emit({ kind: 'set', resource, object: change.object })
     })
     cache.synced(this.#signal).then(
-      () => tell({ kind: 'read', resource }),
+      () => emit({ kind: 'read', resource }),
       () => undefined,
     )
     cache.start(this.#signal)
@@ -113,12 +113,12 @@ class Following {
       status === 404
         ? `the server does not serve ${resource}`
         : `the right is missing: list and watch ${resource}`
-    this.#options.tell({ kind: 'absent', what: resource, why })
+    this.#options.emit({ kind: 'absent', what: resource, why })
   }
 
-  /** Asks again and again whether the API server is there. */
+  /** Polls whether the API server is reachable. */
   async #listen(): Promise<void> {
-    const { clock, tell } = this.#options
+    const { clock, emit } = this.#options
     while (!this.#signal.aborted) {
       const isHeard = await this.#isHeard()
       if (this.#signal.aborted) return
@@ -126,10 +126,10 @@ class Following {
       const isFollowed = awaited.every((path) => this.#open.has(path))
       if (isHeard && (isFollowed || !this.#isStale)) {
         this.#heardMs = clock.now()
-        if (this.#isStale) tell({ kind: 'fresh' })
+        if (this.#isStale) emit({ kind: 'fresh' })
         this.#isStale = false
       } else if (!isHeard) {
-        if (!this.#isStale) tell({ kind: 'stale', sinceMs: this.#heardMs })
+        if (!this.#isStale) emit({ kind: 'stale', sinceMs: this.#heardMs })
         this.#isStale = true
       }
       await clock.sleep(heartbeatMs, this.#signal).catch(() => undefined)
@@ -145,17 +145,17 @@ class Following {
     }
   }
 
-  /** Measured usage, where it is served. */
+  /** Polls measured usage, if it is served. */
   async #measure(): Promise<void> {
-    const { clock, tell } = this.#options
+    const { clock, emit } = this.#options
     while (!this.#signal.aborted) {
       try {
         const { status, text } = await this.#get(metricsPath)
-        if (status === 200) tell({ kind: 'usage', usage: usageOf(text) })
+        if (status === 200) emit({ kind: 'usage', usage: usageOf(text) })
         else if (status === 403 || status === 404 || status === 503)
-          tell({ kind: 'absent', what: 'usage', why: `the server answers ${status} to GET ${metricsPath}` })
+          emit({ kind: 'absent', what: 'usage', why: `the server answers ${status} to GET ${metricsPath}` })
       } catch (error) {
-        tell({ kind: 'absent', what: 'usage', why: messageOf(error) })
+        emit({ kind: 'absent', what: 'usage', why: messageOf(error) })
       }
       await clock.sleep(usageMs, this.#signal).catch(() => undefined)
     }

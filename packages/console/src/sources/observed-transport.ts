@@ -1,10 +1,10 @@
-/** Tells what becomes of watches, and what the API server refuses. */
+/** Observes watches and the statuses of responses. */
 import type { HttpRequest, HttpResponse, Transport } from '@tenon/runtime'
 
 export interface RequestObserver {
-  /** A watch of a path has begun or ended. */
+  /** A watch of a path was opened or has ended. */
   readonly watching: (path: string, isOpen: boolean) => void
-  /** A path was answered with this status. */
+  /** Called with the status of each response. */
   readonly answered: (path: string, status: number) => void
 }
 
@@ -16,12 +16,12 @@ export function observedTransport(transport: Transport, observer: RequestObserve
       observer.answered(path, response.status)
       if (!/(^|&)watch=(true|1)/.test(query) || response.status !== 200) return response
       observer.watching(path, true)
-      return { ...response, body: told(response.body, () => observer.watching(path, false)) }
+      return { ...response, body: observed(response.body, () => observer.watching(path, false)) }
     },
   }
 }
 
-async function* told(
+async function* observed(
   body: HttpResponse['body'],
   ended: () => void,
 ): AsyncGenerator<string | Uint8Array, void, undefined> {

@@ -1,4 +1,4 @@
-/** A snapshot as a source: all of it at once (console.md 1). */
+/** A snapshot as a source of events: all of it at once (console.md 1). */
 import { karpenterKinds, kinds } from '@tenon/api'
 import type { Snapshot } from '@tenon/ask'
 import { ofKind } from '@tenon/ask/cost'
@@ -8,7 +8,7 @@ export function snapshotEvents(snapshot: Snapshot): readonly SourceEvent[] {
   const { catalogues, cloud, journal, nodeDecisions, origin } = snapshot
   const isTenon = origin.kind === 'controller'
   const why = 'the snapshot was taken of the objects, without a controller'
-  const untold = ['journal', 'decisions'] as const
+  const missing = ['journal', 'decisions'] as const
   return [
     {
       kind: 'catalogues',
@@ -24,6 +24,6 @@ export function snapshotEvents(snapshot: Snapshot): readonly SourceEvent[] {
           { kind: 'journal' as const, entries: journal },
           { kind: 'decisions' as const, decisions: nodeDecisions },
         ]
-      : untold.map((what) => ({ kind: 'absent' as const, what, why }))),
+      : missing.map((what) => ({ kind: 'absent' as const, what, why }))),
   ]
 }

@@ -1,11 +1,11 @@
-/** A recording as a source: what was there at each time of it (console.md 1). */
+/** A recording as a source of events: the state at any time of it (console.md 1). */
 import { karpenterKinds, kinds, type KubeObject, type Node, type ResourceType } from '@tenon/api'
 import type { Gap, TraceRecord } from '@tenon/ask'
 import { rfc3339 } from '@tenon/runtime'
 import type { SourceEvent } from '../model/event.ts'
 import type { ConsoleResource } from '../model/view.ts'
 
-/** Something came, changed or went; `undone` is what was so before. */
+/** Something was added, changed or removed; `undone` restores the previous state. */
 interface Change {
   readonly atMs: number
   readonly done: SourceEvent
@@ -13,7 +13,7 @@ interface Change {
 }
 
 const pool = karpenterKinds.nodePool
-const untold = {
+const unrecorded = {
   nodeclaims: 'a recording does not tell them, nor on which nodes pods ran',
   pods: 'a recording does not tell on which nodes pods ran, nor whether nodes were Ready',
   journal: 'a recording does not tell decisions: tenon replay plays it',
@@ -24,34 +24,34 @@ export class Timeline {
   readonly source: string
   readonly startMs: number
   readonly endMs: number
-  readonly #tell: (event: SourceEvent) => void
+  readonly #emit: (event: SourceEvent) => void
   readonly #changes: readonly Change[]
   readonly #gaps: readonly Gap[]
   readonly #objects = new Map<string, KubeObject>()
   #atMs = Number.NEGATIVE_INFINITY
-  /** Changes that are done at this time. */
+  /** Number of changes that are applied at the current time. */
   #done = 0
 
   /**
-   * Tells what was there at the beginning.
-   * @param tell is told what changes as the time does.
-   * @throws RangeError when the records do not tell of any time.
+   * Emits the initial state.
+   * @param tell receives the changes when the time moves.
+   * @throws RangeError if the records span no time.
    */
-  constructor(records: readonly TraceRecord[], tell: (event: SourceEvent) => void) {
+  constructor(records: readonly TraceRecord[], emit: (event: SourceEvent) => void) {
     const times = records.flatMap((record) => (record.kind === 'shape' ? [] : [record.atMs]))
     const session = records.find((record) => record.kind === 'session')
     if (session?.kind !== 'session') throw new RangeError('the recording has no session')
     this.source = session.source
     this.startMs = session.atMs
     this.endMs = times.reduce((most, each) => Math.max(most, each), session.atMs)
-    this.#tell = tell
+    this.#emit = emit
     this.#changes = changesIn(records, session.atMs)
     this.#gaps = records.flatMap((record) =>
       record.kind === 'gap' ? [{ fromMs: record.fromMs, toMs: record.atMs, because: record.because }] : [],
     )
-    for (const [what, why] of Object.entries(untold)) tell({ kind: 'absent', what, why })
-    for (const resource of ['nodes', 'nodepools'] as const) tell({ kind: 'read', resource })
-    tell({ kind: 'nodePrices', prices: pricesIn(records) })
+    for (const [what, why] of Object.entries(unrecorded)) emit({ kind: 'absent', what, why })
+    for (const resource of ['nodes', 'nodepools'] as const) emit({ kind: 'read', resource })
+    emit({ kind: 'nodePrices', prices: pricesIn(records) })
     this.seek(this.startMs)
   }
 
@@ -60,12 +60,12 @@ export class Timeline {
     return this.#atMs
   }
 
-  /** Why nothing is known of this time; undefined where something is. */
+  /** Why there is no data at this time; undefined if there is. */
   get gap(): string | undefined {
     return this.#gaps.find(({ fromMs, toMs }) => fromMs < this.#atMs && this.#atMs < toMs)?.because
   }
 
-  /** Goes to another time; times before the beginning and after the end are these. */
+  /** Moves to another time; clamped to the recording. */
   seek(atMs: number): void {
     this.#atMs = Math.min(this.endMs, Math.max(this.startMs, atMs))
     for (;;) {
@@ -82,7 +82,7 @@ export class Timeline {
     }
   }
 
-  /** As it is at this time; undefined when it is not there, or was not recorded. */
+  /** The object at this time; undefined if it does not exist or was not recorded. */
   object({ kind }: ResourceType, name: string): KubeObject | undefined {
     return this.#objects.get(`${kind}/${name}`)
   }
@@ -91,7 +91,7 @@ export class Timeline {
     if (event.kind === 'set')
       this.#objects.set(keyOf(event.resource, event.object.metadata.name), event.object)
     if (event.kind === 'removed') this.#objects.delete(keyOf(event.resource, event.name))
-    this.#tell(event)
+    this.#emit(event)
   }
 }
 
@@ -109,7 +109,7 @@ function changesIn(records: readonly TraceRecord[], startMs: number): readonly C
     const key = keyOf(done.resource, name)
     const undone = held.get(key) ?? { kind: 'removed', resource: done.resource, name }
     held.set(key, done)
-    // Nodes tell when they were created, which may be before the beginning.
+    // Nodes have their creation time, which may be before the beginning.
     changes.push({ atMs: Math.max(startMs, record.atMs), done, undone })
   }
   return changes

@@ -1,4 +1,4 @@
-/** What of objects is kept: a viewer of a hundred thousand pods holds little of each. */
+/** Reduces objects to what is shown, so that a viewer of a hundred thousand pods needs little memory. */
 import { type KubeObject, type Node, type NodeClaim, type NodePool, ownValue, type Pod } from '@tenon/api'
 import { pauseAnnotations } from '@tenon/operator/objects'
 
@@ -30,7 +30,7 @@ export function trimmedNode({ apiVersion, kind, spec, status, ...object }: Node)
     },
     status: {
       ...(allocatable !== undefined && { allocatable }),
-      // Heartbeats of other conditions are no news.
+      // Heartbeats of other conditions are not changes.
       ...(conditions !== undefined && { conditions: conditions.filter(({ type }) => type === 'Ready') }),
     },
   }
@@ -50,12 +50,12 @@ export function trimmedPool(pool: NodePool): NodePool {
   return { ...pool, metadata: { ...metadataOf(pool, true), annotations } }
 }
 
-/** More different parts than that are not shared. */
+/** Bounds memory: beyond this, equal parts are not shared. */
 const mostShared = 20_000
 
 /**
- * Of a pod that waits for a node: its requests, to whom it belongs, and why it waits. Of one that has a node, what the
- * sums over nodes need, and no more: pods of one owner share it.
+ * Keeps requests, owner and reason of a pending pod, and of other pods only what the totals of nodes need. Pods
+ * of one owner share equal parts.
  */
 export class PodTrimmer {
   readonly #shared = new Map<string, unknown>()
@@ -85,7 +85,7 @@ export class PodTrimmer {
     }
   }
 
-  /** One of all that are equal. */
+  /** Returns a shared instance of equal parts. */
   #same<T extends string | object>(part: T): T {
     const text = typeof part === 'string' ? part : JSON.stringify(part)
     const held = this.#shared.get(text)
@@ -111,7 +111,7 @@ function waitingPod(pod: Pod): Pod {
   }
 }
 
-/** What containers hold beside what they ask for, which tells of a resize in place. */
+/** The resources in container statuses, which differ from the requests during an in-place resize. */
 function heldOf({
   phase,
   conditions,
@@ -147,7 +147,7 @@ function heldOf({
   }
 }
 
-/** What requests are made of. */
+/** The fields that requests are computed from. */
 function neededOf({ containers, initContainers, overhead, ...rest }: Pod['spec']): Pod['spec'] {
   const needed = (all: typeof containers) =>
     all.map(({ name, resources, ...container }) => ({

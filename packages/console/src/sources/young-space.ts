@@ -2,9 +2,8 @@
 import { setFlagsFromString } from 'node:v8'
 
 /**
- * Leaves the space for young objects as small as it is now. While a large cluster is read nearly all objects stay, and
- * V8 would let the space grow to 128 MiB: it would take that from then on, and a collection would hold everything for
- * longer.
+ * Keeps V8's young generation at its current size. Nearly all objects survive while a large cluster is listed,
+ * so V8 would grow it to 128 MiB and keep that, and each collection would pause for longer.
  */
 export function keepYoungSpaceSmall(): void {
   setFlagsFromString('--semi-space-growth-factor=1')

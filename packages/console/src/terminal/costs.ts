@@ -1,10 +1,10 @@
-/** What the cluster costs, counted a little with each frame, so that no frame waits for thousands of nodes. */
+/** Cost reports, computed in small steps with each frame, so that no frame waits for thousands of nodes. */
 import type { CostDimension, CostReport } from '@tenon/ask'
 import type { ConsoleModel } from '../model/model.ts'
 
-/** It is counted again after so long. */
+/** A report is recomputed after this time. */
 const againMs = 5000
-/** Rows that are counted in one go: some 5 ms. */
+/** Rows per step: about 5 ms. */
 const rowsAtOnce = 250
 
 export class Costs {
@@ -19,15 +19,15 @@ export class Costs {
     this.#model = model
   }
 
-  /** Whether {@link report} will soon be another one. */
+  /** Whether a newer {@link report} is being computed. */
   get isCounting(): boolean {
     return this.#counting !== undefined
   }
 
-  /** The last one that was counted to its end; undefined while the first one is counted. */
+  /** The last complete report; undefined while the first one is being computed. */
   report(by: CostDimension, nowMs: number): CostReport | undefined {
     const isOld = (ms: number) => !(Math.abs(nowMs - ms) < againMs)
-    // What was counted before everybody looked away is not of now.
+    // A partial report from before the view was left is outdated.
     const isAnother = this.#by !== by || isOld(this.#askedMs)
     if (isAnother) this.#report = undefined
     if (isAnother || (this.#counting === undefined && isOld(this.#begunMs))) {

@@ -1,17 +1,17 @@
-/** What `/` keeps of rows. */
+/** The filters of `/`. */
 
-/** A row as filters see it. */
+/** The parts of a row that filters read. */
 export interface Filterable {
   readonly text: string
   readonly labels: Readonly<Record<string, string>>
 }
 
-/** Reads a label selector; throws with a message for people. */
+/** Parses a label selector; throws with a message for people. */
 export type LabelMatcher = (selector: string) => (labels: Readonly<Record<string, string>>) => boolean
 
 /**
- * `text`, `!text`, `-l selector`, `-f letters`. Case does not matter.
- * @throws Error when a label selector cannot be read.
+ * `text`, `!text`, `-l selector`, `-f letters`; case-insensitive.
+ * @throws Error if a label selector is invalid.
  */
 export function filterOf(text: string, matcher: LabelMatcher): (row: Filterable) => boolean {
   const trimmed = text.trim()

@@ -1,4 +1,4 @@
-/** One screen as lines (console.md 2). */
+/** Draws one screen as lines (console.md 2). */
 import { ownValue } from '@tenon/api'
 import type { Header } from '../model/view.ts'
 import { shownText } from '../text/shown.ts'
@@ -12,7 +12,7 @@ import type { AnyRow } from './lists.ts'
 import type { Paint } from './paint.ts'
 import { type Detail, tabs, type ViewerState } from './state.ts'
 
-/** Smaller screens are told what is needed. */
+/** Smaller screens only show that they are too small. */
 const leastSize = { columns: 80, rows: 24 } as const
 
 export interface Size {
@@ -20,7 +20,6 @@ export interface Size {
   readonly rows: number
 }
 
-/** What a frame is made of. */
 export interface Scene {
   readonly state: ViewerState
   readonly header: Header
@@ -28,10 +27,10 @@ export interface Scene {
   readonly counts: Readonly<Record<(typeof tabs)[number], number | undefined>>
   /** All rows of the place, in order. */
   readonly rows: readonly AnyRow[]
-  /** Of the first row shown. */
+  /** Index of the first visible row. */
   readonly offset: number
-  /** Why the place has no rows, or what its costs leave out. */
-  readonly remark: string | undefined
+  /** Why the place has no rows, or what its costs omit. */
+  readonly hint: string | undefined
   readonly source: string
   /** The time of a recording. */
   readonly slider?: string
@@ -47,16 +46,16 @@ export class FrameMaker {
     this.#paint = paint
   }
 
-  /** Rows of the table that fit, or lines of what is shown in its place. */
+  /** Number of table rows that fit, or of lines if a detail is shown. */
   pageOf(size: Size, { state, header, facts }: Pick<Scene, 'state' | 'header' | 'facts'>): number {
     const body = size.rows - this.#head(size.columns, { header, facts }).length - 3
-    // One line is that of the titles.
+    // One line is for the titles.
     if (state.detail !== undefined) return Math.max(1, body - 1)
     const each = state.place.tab === 'nodes' ? Math.max(1, facts.resources.length) : 1
     return Math.max(1, Math.floor((body - 1) / each))
   }
 
-  /** What is shown in place of the table, as the lines that it takes. */
+  /** The wrapped lines of the detail that is shown instead of the table. */
   detailLines(
     { columns }: Pick<Size, 'columns'>,
     { lead = [], lines = ['asking…'] }: Detail,
@@ -128,7 +127,7 @@ export class FrameMaker {
   }
 
   #table(size: Size, scene: Scene): readonly string[] {
-    const { state, rows, offset, facts, remark } = scene
+    const { state, rows, offset, facts, hint } = scene
     const page = this.pageOf(size, scene)
     const visible = rows.slice(offset, offset + page)
     const columns = this.#placedFor(scene, visible, size.columns - 2)
@@ -139,10 +138,10 @@ export class FrameMaker {
       const more = further.map((resource) => this.#furtherLine(row, resource, columns))
       return [isSelected ? this.#paint('selected', `> ${line}`) : `  ${line}`, ...more]
     })
-    const told = remark === undefined ? [] : [clipped(`  ${shownText(remark)}`, size.columns)]
-    // Which columns there are shows with the first row.
-    if (visible.length === 0 && remark !== undefined) return told
-    return [`  ${this.#paint('dim', titleLine(columns))}`, ...lines, ...told]
+    const hintLines = hint === undefined ? [] : [clipped(`  ${shownText(hint)}`, size.columns)]
+    // The columns depend on the first row.
+    if (visible.length === 0 && hint !== undefined) return hintLines
+    return [`  ${this.#paint('dim', titleLine(columns))}`, ...lines, ...hintLines]
   }
 
   #furtherLine(row: AnyRow, resource: string, columns: readonly Placed<AnyRow>[]): string {
@@ -174,7 +173,7 @@ export class FrameMaker {
 
   #foot(width: number, { state }: Scene): readonly string[] {
     const { typing, asked, note } = state
-    // Nobody agrees to half a command.
+    // A command is never truncated: the user must see all of it before confirming.
     if (asked !== undefined)
       return wrappedLine(`run: ${shownText(asked.command)} ? y/N`, width).map((line) =>
         this.#paint('ok', line.trimEnd()),
@@ -193,7 +192,7 @@ export class FrameMaker {
 type AnyColumn = Column<AnyRow>
 
 function columnsOf(state: ViewerState, facts: CellFacts): readonly AnyColumn[] {
-  // Each place has rows of its own kind alone.
+  // Each place has rows of one kind.
   switch (state.place.tab) {
     case 'nodes':
       return nodeColumns(facts) as readonly Column<never>[] as readonly AnyColumn[]
@@ -217,7 +216,7 @@ function tenonText({ tenon, currency = '' }: Header, nowMs: number): string {
   const { decisionsPerMinute, next, paused, savedToday } = tenon
   const wait = next?.at === undefined ? undefined : Date.parse(next.at) - nowMs
   const at = wait === undefined ? '' : wait <= 0 ? ' now' : ` in ${durationText(wait)}`
-  // Last, and only when there is something: a narrow screen cuts the end.
+  // Last, and only if not empty: a narrow screen cuts the end.
   const saved =
     savedToday === undefined || savedToday < 0.005
       ? ''

@@ -1,6 +1,6 @@
-/** Keys of a terminal in raw mode. */
+/** Parses the keys of a terminal in raw mode. */
 
-/** A letter as it was typed, or one of these names. */
+/** A character as typed, or one of these names. */
 export type Key = string
 
 const sequences: ReadonlyMap<string, Key> = new Map([
@@ -32,7 +32,7 @@ const controls: ReadonlyMap<string, Key> = new Map([
 // oxlint-disable-next-line no-control-regex
 const sequence = /^\u001b(\[[0-9;?]*[ -/]*[@-~]|O[@-~])/
 
-/** The keys in what a terminal sent; what is no key that is known is left out. */
+/** The keys in a terminal's input; unknown sequences are dropped. */
 export function keysIn(text: string): readonly Key[] {
   const keys: Key[] = []
   for (let rest = text; rest !== ''; ) {

@@ -1,4 +1,4 @@
-/** Tables on so many columns of a screen. */
+/** Lays out tables in the columns of a screen. */
 import { shownText } from '../text/shown.ts'
 import { clipped, elided, padded, widthOf } from '../text/width.ts'
 import type { Cell, Column } from './columns/column.ts'
@@ -7,12 +7,12 @@ import type { Paint } from './paint.ts'
 const gap = 2
 const usualWidest = 40
 /**
- * A column that grows is at least so wide where there is room: lines of further resources begin below it. It is no
- * wider than what stands in it, so that the values of a row stay near its name.
+ * Minimum width of a growing column if there is room, as lines of additional resources are drawn below it. It
+ * never gets wider than its content, so that values stay close to the name.
  */
 const roomy = 24
 
-/** A column with the room that it has. */
+/** A column with its width. */
 export interface Placed<R> {
   readonly column: Column<R>
   readonly width: number
@@ -21,9 +21,9 @@ export interface Placed<R> {
 interface PlacingOptions {
   readonly width: number
   readonly isWide: boolean
-  /** Widths that columns keep, by title, so that a table does not jump. */
+  /** Minimum widths by title, so that a table does not jump. */
   readonly least: Map<string, number>
-  /** Whether columns are cut to the width; default true. */
+  /** Whether to cut columns to the width; default true. */
   readonly fills?: boolean
 }
 
@@ -42,7 +42,7 @@ export function placed<R>(
   let rest = width + gap
   for (const each of present.toSorted((a, b) => a.column.rank - b.column.rank)) {
     const needed = gap + leastOf(each.column, each.width)
-    // What matters less may fit where what matters more does not.
+    // A narrow column of low rank may fit where a wider one does not.
     if (needed > rest && kept.size > 0) continue
     kept.add(each)
     rest -= needed
@@ -57,7 +57,7 @@ export function placed<R>(
   })
 }
 
-/** A column that grows may begin small; it is there even when nothing stands in it. */
+/** A growing column may be narrow, and is shown even if it is empty. */
 function leastOf<R>(column: Column<R>, natural: number): number {
   return column.grows === true ? Math.max(1, Math.min(natural, 18)) : natural
 }
@@ -79,7 +79,7 @@ export function titleLine<R>(columns: readonly Placed<R>[]): string {
   return joined(columns.map(({ column, width }) => fitted({ text: column.title }, column, width)))
 }
 
-/** @param isSelected is told by the marker before the line as well. */
+/** @param isSelected is also shown by a marker before the line. */
 export function rowLine<R>(row: R, columns: readonly Placed<R>[], paint: Paint): string {
   return joined(
     columns.map(({ column, width }) => {

@@ -1,4 +1,4 @@
-/** The rows of a place in the order shown. */
+/** The sorted and filtered rows of a place. */
 import { labels, ownValue } from '@tenon/api'
 import type { CostReport } from '@tenon/ask'
 import type { ConsoleModel } from '../model/model.ts'
@@ -24,7 +24,7 @@ export type AnyRow = ClaimRow | CostLine | DecisionRow | NodeRow | PendingPodRow
 
 type Held = { [Table in TableName]: Map<string, TableRows[Table]> }
 
-/** Tabs whose rows are those of a table, in the order that somebody chooses. */
+/** Tabs with the rows of a table, which the user can sort. */
 const sortedTables = { nodes: 'nodes', claims: 'claims', pools: 'pools', pods: 'pendingPods' } as const
 
 export class Lists {
@@ -55,7 +55,7 @@ export class Lists {
     this.#costs = new Costs(model)
   }
 
-  /** Whether the rows of a place will soon be others, though nothing is told. */
+  /** Whether the rows of a place will change without an event. */
   get isCounting(): boolean {
     return this.#costs.isCounting
   }
@@ -94,7 +94,7 @@ export class Lists {
     return this.#held.pools.values()
   }
 
-  /** Of the state's place, filtered and sorted. */
+  /** The rows of the current place, filtered and sorted. */
   rows(state: ViewerState, nowMs: number): readonly AnyRow[] {
     const { place, sorting, onlyFaults, costBy } = state
     const { selected: _, ...where } = place
@@ -109,7 +109,7 @@ export class Lists {
     if (this.#made?.key === key && this.#made.costs === costs) return this.#made.rows
     const all = this.#all(state, costs)
     const kept = all.filter(this.#keeps(state))
-    // The journal and costs have an order of their own.
+    // The journal and costs have a fixed order.
     const rows = place.tab === 'onNode' ? ordered(kept, sorting, this.#resource) : kept
     this.#made = { key, costs, rows }
     return rows
@@ -129,7 +129,7 @@ export class Lists {
     })
   }
 
-  /** Whether the filter and the wish for faults only leave a row. */
+  /** Whether filter and "only faults" keep a row. */
   #keeps({ place, onlyFaults }: Pick<ViewerState, 'place' | 'onlyFaults'>): (row: AnyRow) => boolean {
     const matches = place.filter === undefined ? undefined : filterOf(place.filter, this.#matcher)
     return (row) =>
@@ -137,7 +137,7 @@ export class Lists {
       (!onlyFaults || isFault(row))
   }
 
-  /** The costs as they were counted last; undefined before. */
+  /** The last cost report; undefined before the first one. */
   cost({ costBy }: Pick<ViewerState, 'costBy'>, nowMs: number): CostReport | undefined {
     return this.#costs.report(costBy, nowMs)
   }
@@ -160,7 +160,7 @@ export class Lists {
   }
 }
 
-/** All that a row says, for filters. */
+/** All text of a row, for filters. */
 function textOf(row: AnyRow): string {
   const { labels: _, ...rest } = row as AnyRow & { readonly labels?: unknown }
   const pool = 'labels' in row ? (ownValue(row.labels, labels.nodePool) ?? '') : ''
@@ -187,7 +187,7 @@ function ordered<R extends AnyRow>(rows: readonly R[], sorting: Sorting, resourc
   }).rows()
 }
 
-/** Nodes in the order of `--node-sort`. */
+/** Nodes sorted by `--node-sort`. */
 export function sortedNodes(
   rows: readonly NodeRow[],
   sorting: Sorting,

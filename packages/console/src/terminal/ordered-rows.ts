@@ -1,14 +1,14 @@
-/** Rows that stay in order while some of them change: a change costs what it changes, not what there is. */
+/** Keeps rows sorted incrementally: a change costs time in proportion to the changed rows, not to all of them. */
 
 interface Keyed<R> {
   readonly key: string | number
   readonly row: R
 }
 
-/** How rows are chosen and ordered. */
+/** How to select and sort rows. */
 export interface RowOrder<R> {
   readonly keeps: (row: R) => boolean
-  /** Rows with equal keys are in the order of their ids. */
+  /** Rows with equal keys are sorted by id. */
   readonly keyOf: (row: R) => string | number
   readonly isReversed: boolean
 }
@@ -31,7 +31,7 @@ export class OrderedRows<R extends { readonly id: string }> {
     this.#keyed.sort((a, b) => this.#compare(a, b))
   }
 
-  /** In order; the same array until something changes. */
+  /** Sorted; the same array until something changes. */
   rows(): readonly R[] {
     this.#rows ??= this.#keyed.map(({ row }) => row)
     return this.#rows
@@ -61,7 +61,7 @@ export class OrderedRows<R extends { readonly id: string }> {
     this.#rows = undefined
   }
 
-  /** Where it stands, or would. */
+  /** The index where it is, or where it would be inserted. */
   #placeOf(keyed: Keyed<R>): number {
     let [low, high] = [0, this.#keyed.length]
     while (low < high) {

@@ -1,11 +1,10 @@
-/** Colours of a terminal, from none to millions. Colour is never the only sign. */
+/** Colours of a terminal, from none to 24 bit. No information depends on colour alone. */
 
-/** How many colours there are. */
 export type ColorDepth = 'none' | '16' | '256' | 'true'
 
 export type Look = 'good' | 'ok' | 'bad' | 'dim' | 'bold' | 'selected'
 
-/** Three colours of `--style`, as `#rrggbb`: good, middling, bad. */
+/** Three colours of `--style`, as `#rrggbb`: good, medium, bad. */
 export type StyleColors = readonly [string, string, string]
 
 export const defaultStyle: StyleColors = ['#04B575', '#FFFF00', '#FF0000']
@@ -14,7 +13,7 @@ export interface Paint {
   (look: Look | undefined, text: string): string
 }
 
-/** @throws RangeError for what is not three colours. */
+/** @throws RangeError unless it is three colours. */
 export function styleColorsOf(text: string): StyleColors {
   const [good, ok, bad, ...more] = text.split(',').map((each) => each.trim())
   for (const each of [good, ok, bad])
@@ -48,7 +47,7 @@ function colorCode(depth: ColorDepth, color: string, basic: string): string {
   return `38;5;${16 + 36 * cube(red) + 6 * cube(green) + cube(blue)}`
 }
 
-/** What a terminal says of itself in its environment. */
+/** Detects the colour support of a terminal from its environment. */
 export function colorDepthOf(
   env: Readonly<Record<string, string | undefined>>,
   choice: 'auto' | 'always' | 'never' | ColorDepth = 'auto',

@@ -1,4 +1,4 @@
-/** Output without a terminal: a table, a line a change, or the whole state as JSON (console.md 2). */
+/** Output without a terminal: a table, a line per change, or the whole state as JSON (console.md 2). */
 import { ownValue } from '@tenon/api'
 import type { ConsoleView, NodeRow, ViewChange } from '../model/view.ts'
 import { shownText } from '../text/shown.ts'
@@ -46,7 +46,7 @@ function headerLines({ header }: ConsoleView, { resources, hasPricing }: CellFac
   ]
 }
 
-/** One line a row that changed. */
+/** One line per changed row. */
 export function changeLines(changes: readonly ViewChange[], nowMs: number): readonly string[] {
   const at = new Date(nowMs).toISOString().slice(0, 19)
   return changes.flatMap((change) => textsOf(change, nowMs).map((text) => shownText(`${at}Z ${text}`)))

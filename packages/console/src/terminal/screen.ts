@@ -1,12 +1,11 @@
-/** The alternate screen of a terminal: entered, drawn on by changed lines, and left again whatever happens. */
+/** The alternate screen of a terminal: redraws only changed lines, and is left however the process ends. */
 
-/** A terminal that can be drawn on. */
 export interface Terminal {
   write(text: string): void
   size(): { readonly columns: number; readonly rows: number }
   /**
-   * Reads keys one by one until the answer is called. Whatever ends or stops the process before that, `leave` is written first,
-   * and `enter` again when it goes on.
+   * Reads keys until the returned function is called. If the process ends or is stopped before, `leave` is
+   * written, and `enter` again when it continues.
    */
   open(handlers: TerminalHandlers, texts: { readonly enter: string; readonly leave: string }): () => void
 }
@@ -14,7 +13,7 @@ export interface Terminal {
 export interface TerminalHandlers {
   readonly keys: (text: string) => void
   readonly resized: () => void
-  /** The process was stopped, and goes on. */
+  /** The process was stopped and continues. */
   readonly resumed: () => void
 }
 
@@ -46,7 +45,7 @@ export class Screen {
     )
   }
 
-  /** Writes the lines that are other ones than before. */
+  /** Writes the lines that have changed. */
   draw(lines: readonly string[]): void {
     let text = ''
     for (const [at, line] of lines.entries())
@@ -55,7 +54,7 @@ export class Screen {
     if (text !== '') this.#terminal.write(text)
   }
 
-  /** Into the clipboard of the terminal, where it allows that (OSC 52). */
+  /** Copies to the terminal's clipboard, if it allows that (OSC 52). */
   copy(text: string): void {
     this.#terminal.write(`\u001b]52;c;${Buffer.from(text).toString('base64')}\u0007`)
   }

@@ -1,16 +1,16 @@
-/** The time of a recording, and the keys that move it. */
+/** The time slider of a recording, and its keys. */
 import { rfc3339 } from '@tenon/runtime'
 import type { Timeline } from '../sources/timeline.ts'
 import { barText } from './amounts.ts'
 
-/** Parts of the whole that keys move it by. */
+/** Fractions of the recording that keys move it by. */
 const moves: ReadonlyMap<string, number> = new Map([
   ['[', -0.01],
   [']', 0.01],
   ['{', -0.1],
   ['}', 0.1],
 ])
-/** What a tenth of a second is while it plays: the whole takes half a minute. */
+/** Progress per tenth of a second while it plays: the whole recording takes half a minute. */
 const playedPart = 1 / 300
 const barWidth = 20
 const hourMs = 3_600_000
@@ -23,7 +23,7 @@ export class Slider {
     this.#timeline = timeline
   }
 
-  /** @returns whether the key is one of the slider. */
+  /** @returns whether the slider handles the key. */
   press(key: string): boolean {
     const move = moves.get(key)
     if (move !== undefined) {
@@ -37,7 +37,10 @@ export class Slider {
     return true
   }
 
-  /** Time goes on while it plays. @returns whether it is another one. */
+  /**
+   * Moves the time while it plays.
+   * @returns whether it has changed.
+   */
   tick(): boolean {
     if (!this.#isPlaying) return false
     this.#move(playedPart)

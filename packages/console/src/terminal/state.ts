@@ -1,4 +1,4 @@
-/** What the viewer shows of all it knows, and how keys change that. Pure: effects are values. */
+/** The state of the viewer, and how keys change it. Pure: effects are values. */
 import { ownValue } from '@tenon/api'
 import type { CostDimension } from '@tenon/ask'
 import type { Action, Target } from '../actions/request.ts'
@@ -7,7 +7,7 @@ import type { Key } from './keys.ts'
 export const tabs = ['nodes', 'claims', 'pools', 'pods', 'decisions', 'cost'] as const
 type Tab = (typeof tabs)[number]
 
-/** What is looked at: a tab, or the rows of one object. */
+/** A tab, or the rows that belong to one object. */
 export interface Place {
   /** `onNode`: the pods of a node. */
   readonly tab: Tab | 'onNode'
@@ -22,22 +22,22 @@ type SortKey = 'name' | 'age' | 'status' | 'load' | 'label'
 
 export interface Sorting {
   readonly by: SortKey
-  /** Of a label. */
+  /** A value of a label. */
   readonly label?: string
   readonly isReversed: boolean
 }
 
-/** A text over the table. */
+/** A text that replaces the table. */
 export interface Detail {
   readonly title: string
-  /** Above the others. */
+  /** Printed above the others. */
   readonly lead?: readonly string[]
-  /** Absent while it is being found out. */
+  /** Absent while it is being computed. */
   readonly lines?: readonly string[]
   readonly offset: number
 }
 
-/** An action that waits for a yes. */
+/** An action that has to be confirmed. */
 interface Asked {
   readonly command: string
   readonly action: Action
@@ -50,15 +50,15 @@ export interface ViewerState {
   readonly isWide: boolean
   readonly onlyFaults: boolean
   readonly costBy: CostDimension
-  /** What is being typed after `:` or `/`. */
+  /** Input after `:` or `/`. */
   readonly typing?: { readonly mark: ':' | '/'; readonly text: string }
   readonly detail?: Detail
   readonly asked?: Asked
-  /** One line for a moment. */
+  /** A temporary message of one line. */
   readonly note?: string
 }
 
-/** What is to be done beside changing the state. */
+/** Side effects of a key. */
 export type Effect =
   | { readonly kind: 'quit' }
   | { readonly kind: 'explain' | 'yaml'; readonly target: Target }
@@ -70,28 +70,28 @@ export interface Step {
   readonly effect?: Effect
 }
 
-/** What a key is about. */
+/** What a key refers to. */
 export interface Surroundings {
-  /** Ids of the rows in the order shown. */
+  /** IDs of the rows in the order shown. */
   readonly ids: readonly string[]
-  /** Rows on a page. */
+  /** Rows per page. */
   readonly page: number
-  /** Lines that are shown in place of the rows, on the screen as it is. */
+  /** Number of wrapped lines of the detail, on the current screen. */
   readonly detailLines: number
-  /** Why nothing can be changed; undefined where it can. */
+  /** Why nothing can be changed; undefined if actions are allowed. */
   readonly readOnly: string | undefined
   /** The command that does the same. */
   readonly commandOf: (action: Action) => string
-  /** Of the selected row, what its line may have no room for. */
+  /** Text of the selected row that may be cut off in its line. */
   readonly about: readonly string[]
-  /** What the selected row is of; undefined where there is nothing to name. */
+  /** The object of the selected row; undefined if there is none. */
   readonly target: Target | undefined
-  /** What Enter goes to. */
+  /** Where Enter leads to. */
   readonly below: Place | undefined
   readonly isCordoned: boolean
-  /** What is to be done about a pause of the row, or of the cluster. */
+  /** Pauses or resumes the selected NodePool, or the cluster. */
   readonly pausing: Action
-  /** Why a filter cannot be read; undefined when it can. */
+  /** Why a filter is invalid; undefined if it is valid. */
   readonly filterProblem: (text: string) => string | undefined
 }
 
@@ -202,7 +202,7 @@ function commanded(state: ViewerState, command: string): Step {
   return { state: { ...gone(state, { tab }), ...(costBy !== undefined && { costBy }) } }
 }
 
-/** Goes to another place, from which Esc comes back. */
+/** Goes to another place; Esc returns. */
 function gone(state: ViewerState, place: Place): ViewerState {
   return { ...state, place, earlier: [...state.earlier, state.place].slice(-20) }
 }
@@ -233,7 +233,7 @@ function pressed(state: ViewerState, key: Key, around: Surroundings): Step {
   }
 }
 
-/** Keys about the selected row, and how it is shown. */
+/** Keys that open the selected row, or change how it is shown. */
 function opened(state: ViewerState, key: Key, around: Surroundings): Step {
   switch (key) {
     case 'enter':
@@ -300,7 +300,7 @@ function sortedBy(sorting: Sorting, by: SortKey): Sorting {
   return { by, isReversed: sorting.by === by ? !sorting.isReversed : false }
 }
 
-/** First the filter goes, then the way back. */
+/** Removes the filter first, then returns to the previous place. */
 function back(state: ViewerState): ViewerState {
   const { filter, ...place } = state.place
   if (filter !== undefined) return { ...state, place }
@@ -339,7 +339,7 @@ function acted(state: ViewerState, key: Key, around: Surroundings): Step {
   return { state: { ...state, asked: { command: around.commandOf(action), action } } }
 }
 
-/** What keys say where they mean nothing. */
+/** Messages of keys that do nothing here. */
 const unfit: Readonly<Record<string, string>> = {
   u: 'only nodes are cordoned: choose one on tab 1',
   r: 'only nodes are drained: choose one on tab 1',

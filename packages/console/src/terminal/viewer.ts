@@ -14,14 +14,17 @@ import { Screen, type Terminal } from './screen.ts'
 import { Slider } from './slider.ts'
 import { type Effect, type Place, type Sorting, startState, stepOf, type ViewerState } from './state.ts'
 
-/** What a viewer can ask of where it looks. */
+/** What the viewer needs from its source. */
 export interface ViewerPorts {
-  /** The words of `tenon explain`. */
+  /** The lines of `tenon explain`. */
   explain(target: Target): Promise<readonly string[]>
   yaml(target: Target): Promise<readonly string[]>
   /** The command that does the same as an action. */
   commandOf(action: Action): string
-  /** Does what was agreed to; answers with what to say. @throws Error saying what was not done. */
+  /**
+   * Carries out a confirmed action and returns a message.
+   * @throws Error if it was not done.
+   */
   act(action: Action): Promise<string>
 }
 
@@ -32,21 +35,21 @@ export interface ViewerOptions {
   readonly extraLabels: readonly string[]
   readonly hasPricing: boolean
   readonly sorting: Sorting
-  /** Why nothing can be changed; undefined where it can. */
+  /** Why nothing can be changed; undefined if actions are allowed. */
   readonly readOnly: string | undefined
-  /** Where the facts come from, in a word or two. */
+  /** The source of the facts, in a word or two. */
   readonly source: string
-  /** Of a snapshot: the moment it was taken, in place of the clock. */
+  /** For a snapshot: when it was taken, used instead of the clock. */
   readonly fixedNowMs?: number
-  /** Of a recording: its time, in place of the clock. */
+  /** For a recording: its time, used instead of the clock. */
   readonly timeline?: Timeline
 }
 
-/** Changes are gathered for so long (console.md, trap 1); keys are answered at once. */
+/** Changes are drawn after this delay (console.md, trap 1); keys immediately. */
 const gatherMs = 100
-/** Ages go on. */
+/** Ages have to be updated. */
 const tickMs = 1000
-/** What every screen has room for in one line. */
+/** Fits on one line of any screen. */
 const noteLength = 80
 
 export class Viewer {
@@ -61,7 +64,7 @@ export class Viewer {
   #header: Header | undefined
   #absent: ReadonlyMap<string, string> = new Map()
   #offset = 0
-  /** Since the last frame something was told. */
+  /** Whether something has changed since the last frame. */
   #isDue = true
 
   constructor(model: ConsoleModel, ports: ViewerPorts, options: ViewerOptions, clock: Clock) {
@@ -75,12 +78,12 @@ export class Viewer {
     this.#state = startState(options.sorting)
   }
 
-  /** A source has told the model something. */
-  told(): void {
+  /** Call it after each event of a source. */
+  modelChanged(): void {
     this.#isDue = true
   }
 
-  /** Until the user quits, or `signal` aborts. Puts the terminal back in any case. */
+  /** Runs until the user quits or `signal` aborts. Always restores the terminal. */
   async run(terminal: Terminal, signal: AbortSignal): Promise<void> {
     const ended = new AbortController()
     const end = AbortSignal.any([signal, ended.signal])
@@ -116,18 +119,18 @@ export class Viewer {
     }
   }
 
-  /** Whether costs that somebody looks at are being counted. */
+  /** Whether visible costs are being computed. */
   get #isCounting(): boolean {
     return this.#state.place.tab === 'cost' && this.#lists.isCounting
   }
 
-  /** The screen as it is now. */
+  /** The current screen. */
   frame(size: Size): readonly string[] {
     const scene = this.#scene(size)
     return this.#frames.frame(size, scene)
   }
 
-  /** Changes the state; what else is to be done is the answer. */
+  /** Changes the state and returns the effect of the key. */
   press(key: string, size: Size): Effect | undefined {
     const { asked, detail, typing } = this.#state
     const detailLines = detail === undefined ? 0 : this.#frames.detailLines(size, detail).length
@@ -191,7 +194,7 @@ export class Viewer {
       (error: unknown) => ({ isDone: false, text: messageOf(error) }),
     )
     const { note: _, ...state } = this.#state
-    // One line has no room for why something was refused.
+    // A line is too short for the reason of a failure.
     this.#state =
       isDone && text.length <= noteLength && !text.includes('\n')
         ? { ...state, note: text }
@@ -247,7 +250,7 @@ export class Viewer {
       },
       rows,
       offset: this.#offset,
-      remark: this.#remark(rows, nowMs),
+      hint: this.#hint(rows, nowMs),
       source,
       ...(this.#slider !== undefined && { slider: this.#slider.text() }),
       facts,
@@ -263,7 +266,7 @@ export class Viewer {
     }
   }
 
-  /** Keeps a selected row that is there, and shows it. */
+  /** Keeps the selection on an existing row, and scrolls to it. */
   #follow(rows: readonly AnyRow[], page: number): void {
     const { selected } = this.#state.place
     let at = rows.findIndex(({ id }) => id === selected)
@@ -279,7 +282,7 @@ export class Viewer {
     if (at >= this.#offset + page) this.#offset = at - page + 1
   }
 
-  #remark(rows: readonly AnyRow[], nowMs: number): string | undefined {
+  #hint(rows: readonly AnyRow[], nowMs: number): string | undefined {
     const { tab } = this.#state.place
     const whats = {
       nodes: ['nodes', 'nodeclaims'],
@@ -333,7 +336,7 @@ function targetOf({ tab }: Place, row: AnyRow | undefined): Target | undefined {
   }
 }
 
-/** The whole of what was decided: most is longer than a line. */
+/** The full text of a decision, as most are longer than a line. */
 function aboutOf(row: AnyRow | undefined): readonly string[] {
   if (row === undefined || !('nodeClaims' in row)) return []
   const { at, kind, message, reason } = row

@@ -1,7 +1,7 @@
-/** Texts of objects without what is not seen: orders, and letters that turn the direction of other text. */
+/** Makes control characters and bidirectional controls in texts of objects visible. */
 
 const plain = /^[\x20-\x7e]*$/
-/** Orders to a terminal, and letters that turn the direction of what follows or have no width. */
+/** Control characters, bidirectional controls, and characters without width. */
 const unseen = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}\u00ad\u200b\u2060\ufeff]/gu
 const named: ReadonlyMap<string, string> = new Map([
   ['\n', '\\n'],
@@ -9,12 +9,12 @@ const named: ReadonlyMap<string, string> = new Map([
   ['\r', '\\r'],
 ])
 
-/** One line that gives no orders to a terminal: what is not seen is spelled out. */
+/** A text as one line, with invisible characters escaped. */
 export function shownText(text: string): string {
   return plain.test(text) ? text : text.replaceAll(unseen, (letter) => named.get(letter) ?? codeOf(letter))
 }
 
-/** The same in as many lines as the text has. */
+/** Keeps line breaks, and escapes other invisible characters. */
 export function shownLines(text: string): string {
   return plain.test(text)
     ? text

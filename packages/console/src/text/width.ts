@@ -1,17 +1,17 @@
-/** Texts of objects on a screen: what they are as one line, how wide, and cut to a width (console.md 2). */
+/** Texts of objects on a screen: their width, and cutting them (console.md 2). */
 import stringWidth from 'string-width'
 
 const plain = /^[\x20-\x7e]*$/
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 
-/** Columns that a shown text takes. */
+/** Number of columns of a text. */
 export function widthOf(text: string): number {
   return plain.test(text) ? text.length : stringWidth(text)
 }
 
 /**
- * The text in at most `width` columns. Of a longer one the middle is left out: names of objects differ in
- * their last letters, which are kept (console.md, trap 7).
+ * Shortens a text to `width` columns by dropping its middle: names of objects differ in their last characters
+ * (console.md, trap 7).
  */
 export function elided(text: string, width: number): string {
   if (widthOf(text) <= width) return text
@@ -23,13 +23,13 @@ export function elided(text: string, width: number): string {
   return `${start}…${end}`
 }
 
-/** The text in at most `width` columns; the end of a longer one is left out, as of a sentence. */
+/** Shortens a text to `width` columns by dropping its end, as for sentences. */
 export function clipped(text: string, width: number): string {
   if (widthOf(text) <= width) return text
   return width <= 1 ? '…'.slice(0, Math.max(0, width)) : `${taken(lettersOf(text), width - 1).join('')}…`
 }
 
-/** The text in exactly `width` columns; it has at most as many. */
+/** Pads a text, which must not be longer, to exactly `width` columns. */
 export function padded(text: string, width: number, side: 'left' | 'right' = 'left'): string {
   const space = ' '.repeat(Math.max(0, width - widthOf(text)))
   return side === 'left' ? text + space : space + text
@@ -39,7 +39,7 @@ function lettersOf(text: string): readonly string[] {
   return plain.test(text) ? text.split('') : Array.from(segmenter.segment(text), ({ segment }) => segment)
 }
 
-/** Letters from the start, in at most `width` columns. */
+/** The first characters that fit into `width` columns. */
 function taken(letters: readonly string[], width: number): readonly string[] {
   let [count, used] = [0, 0]
   for (const letter of letters) {

@@ -1,4 +1,4 @@
-/** What the page shows, as it changes: of a snapshot, of a controller alone, or of a cluster that is watched (console.md 1). */
+/** Live data of the page: a snapshot, a controller alone, or a watched cluster (console.md 1). */
 import { ConsoleModel, followSnapshots, type LiveView, snapshotView } from '@tenon/console'
 import type { Clock } from '@tenon/runtime'
 import type { Io } from '../../io.ts'
@@ -8,13 +8,13 @@ import { snapshotFile } from '../../source/snapshot-file.ts'
 import { snapshotFrom } from '../../source/snapshot.ts'
 import { followLive } from './live.ts'
 
-/** So long the first picture waits for all lists; after that it shows what there is, and grows. */
+/** How long the first view waits for all lists. After that it shows what has arrived. */
 const firstPictureMs = 10_000
 const lookMs = 50
 
 /**
- * Begins to follow, until `signal` aborts.
- * @throws CliError or KubectlError when there is nothing to follow.
+ * Follows the source until `signal` aborts.
+ * @throws CliError or KubectlError if there is none.
  */
 export async function followedView(
   io: Io,
@@ -30,7 +30,7 @@ export async function followedView(
   return await new Promise((resolve, reject) => {
     onCluster(own, flags, async (connection) => {
       const model = new ConsoleModel()
-      await followLive(own, flags, { connection, tell: (event) => model.apply(event) }, own.interrupted)
+      await followLive(own, flags, { connection, emit: (event) => model.apply(event) }, own.interrupted)
       await filled(model, connection, own.interrupted)
       resolve(model)
       await aborted(own.interrupted)

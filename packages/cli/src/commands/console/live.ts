@@ -1,4 +1,7 @@
-/** A running cluster as the source of the viewer and of the page: objects with the user's rights, and what the controller tells (console.md 1). */
+/**
+ * Follows a running cluster for the viewer and the page: objects with the user's rights, and data of the
+ * controller (console.md 1).
+ */
 import { karpenterKinds } from '@tenon/api'
 import { followCluster, type SourceEvent } from '@tenon/console'
 import { knownCatalogue } from '../../source/catalogue.ts'
@@ -10,23 +13,23 @@ import type { SourceFlags } from '../../kubectl/flags.ts'
 import { labelSelectorOf } from '../../kubectl/selectors.ts'
 
 interface LiveFlags extends SourceFlags {
-  /** Of the nodes that are looked at; all without it. */
+  /** Selects the nodes to show; default: all. */
   readonly nodeSelector?: string
 }
 
 export interface LiveTarget {
   readonly connection: ClusterConnection
-  readonly tell: (event: SourceEvent) => void
+  readonly emit: (event: SourceEvent) => void
 }
 
 /**
- * Begins to follow a cluster and its controller, until `signal` aborts.
- * @throws KubectlError when the cluster does not answer at all.
+ * Follows a cluster and its controller until `signal` aborts.
+ * @throws KubectlError if the cluster cannot be reached.
  */
 export async function followLive(
   io: Io,
   flags: LiveFlags,
-  { connection, tell }: LiveTarget,
+  { connection, emit }: LiveTarget,
   signal: AbortSignal,
 ): Promise<void> {
   const { client, clock, config } = connection
@@ -36,7 +39,7 @@ export async function followLive(
     {
       transport: config.transport,
       clock,
-      tell,
+      emit,
       ...(nodeSelector !== undefined && { nodeSelector: labelSelectorOf(nodeSelector) }),
     },
     signal,
@@ -45,11 +48,11 @@ export async function followLive(
   void followController(
     {
       clock,
-      tell,
+      emit,
       reach: async (until) => {
         const reached = await reachController(flags, connection, until)
         if (reached.kind === 'reached') return reached.reach
-        isPriced ||= await listPrices({ ...io, interrupted: until }, flags, { connection, tell })
+        isPriced ||= await listPrices({ ...io, interrupted: until }, flags, { connection, emit })
         return whyNot(reached)
       },
     },
@@ -57,22 +60,25 @@ export async function followLive(
   )
 }
 
-/** Where no Tenon tells what is for sale, a list does. @returns whether one was read. */
-async function listPrices(io: Io, flags: SourceFlags, { connection, tell }: LiveTarget): Promise<boolean> {
+/**
+ * Uses a price list if no controller reports the catalogue.
+ * @returns whether there is one.
+ */
+async function listPrices(io: Io, flags: SourceFlags, { connection, emit }: LiveTarget): Promise<boolean> {
   try {
     const pools = await connection.client.list(karpenterKinds.nodePool, { signal: io.interrupted })
     const { cloud, catalogues, origin } = await knownCatalogue(io, flags, connection, pools)
     const { priceUnit } = cloud
-    tell({ kind: 'catalogues', catalogues, ...(priceUnit !== undefined && { currency: priceUnit }) })
+    emit({ kind: 'catalogues', catalogues, ...(priceUnit !== undefined && { currency: priceUnit }) })
     const offerings = catalogues.flatMap(({ instanceTypes = [] }) =>
       instanceTypes.flatMap((type) => type.offerings),
     )
     if (!offerings.some(({ pricePerHour }) => pricePerHour !== undefined))
-      tell({ kind: 'absent', what: 'prices', why: `the instance types are ${origin}` })
+      emit({ kind: 'absent', what: 'prices', why: `the instance types are ${origin}` })
     return true
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    for (const what of ['offerings', 'prices']) tell({ kind: 'absent', what, why })
+    for (const what of ['offerings', 'prices']) emit({ kind: 'absent', what, why })
     return false
   }
 }

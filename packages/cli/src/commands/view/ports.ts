@@ -1,7 +1,7 @@
-/** What the viewer asks: explanations, objects, actions. */
+/** What the viewer calls: explanations, objects, actions. */
 import { apiVersionOf, type KubeObject, matchesSelector } from '@tenon/api'
 import type { Snapshot } from '@tenon/ask'
-import type { LabelMatcher, Target, Timeline, ToldReason, ViewerPorts } from '@tenon/console'
+import type { LabelMatcher, Target, Timeline, ExplainedReason, ViewerPorts } from '@tenon/console'
 import { CliError } from '../../errors.ts'
 import type { Io } from '../../io.ts'
 import type { ClusterConnection } from '../../kubectl/connection.ts'
@@ -14,7 +14,7 @@ import { commandOf } from '../console/action-command.ts'
 import { carriedOut } from '../console/actions.ts'
 import { actionFlagsOf, type ViewFlags } from './flags.ts'
 
-/** Of a running cluster, of a snapshot, or of a recording. */
+/** A running cluster, a snapshot, or a recording. */
 export type ViewSource =
   | { readonly kind: 'live'; readonly connection: ClusterConnection }
   | { readonly kind: 'snapshot'; readonly snapshot: Snapshot }
@@ -27,7 +27,10 @@ export const matchLabels: LabelMatcher = (text) => {
   return (labels) => matchesSelector(selector, labels)
 }
 
-/** Explanations come from `tenon explain` in a process of its own: they may take long, and keys must not wait. */
+/**
+ * Explanations run `tenon explain` in a process of its own: they may take long, and the viewer must react to
+ * keys.
+ */
 export function viewerPorts(io: Io, flags: ViewFlags, source: ViewSource): ViewerPorts {
   const tenon = (args: readonly string[]) => runTenon(io, [...args, ...sourceArguments(flags)])
   return {
@@ -59,11 +62,11 @@ export function viewerPorts(io: Io, flags: ViewFlags, source: ViewSource): Viewe
   }
 }
 
-/** Why each pod waits, as `tenon explain pods -A` finds out. */
+/** The reason of each pending pod, from `tenon explain pods -A`. */
 export async function pendingReasons(
   io: Pick<Io, 'interrupted' | 'runSelf'>,
   flags: ViewFlags,
-): Promise<readonly ToldReason[]> {
+): Promise<readonly ExplainedReason[]> {
   const out = await runTenon(io, ['explain', 'pods', '-A', '-o', 'json', ...sourceArguments(flags)])
   const { items = [] } = JSON.parse(out) as { readonly items?: readonly Explained[] }
   return items.map(({ namespace, name, code, summary, place }) => {

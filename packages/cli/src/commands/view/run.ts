@@ -1,4 +1,4 @@
-/** `tenon view`: a cluster in the terminal (console.md 2). */
+/** `tenon view`: shows a cluster in the terminal (console.md 2). */
 import {
   colorDepthOf,
   ConsoleModel,
@@ -24,14 +24,14 @@ import { viewDocument } from './document.ts'
 import { listOf, resourcesOf, sortingOf, type ViewFlags, withDefaultsFile } from './flags.ts'
 import { matchLabels, pendingReasons, type ViewSource, viewerPorts } from './ports.ts'
 
-/** So long the first lists may take where one state is printed. */
+/** Time limit of the first lists if one state is printed. */
 const firstListsMs = 60_000
 const pollMs = 100
 const reasonsMs = 20_000
-/** Pods that wait for less are about to get a node. */
+/** Pods that have been pending for less will probably get a node soon. */
 const briefMs = 2000
 
-/** @throws CliError naming the flag that cannot be read, or the source that is not there. */
+/** @throws CliError naming the invalid flag or the missing source. */
 export async function runView(io: Io, given: ViewFlags): Promise<void> {
   if (given.verbosity === true) {
     io.out(`v${version}\n`)
@@ -55,8 +55,8 @@ export async function runView(io: Io, given: ViewFlags): Promise<void> {
     return
   }
   const { verbosity, ...cluster } = flags
-  const told = typeof verbosity === 'number' ? { ...cluster, verbosity } : cluster
-  await onCluster(io, told, async (connection) => {
+  const connecting = typeof verbosity === 'number' ? { ...cluster, verbosity } : cluster
+  await onCluster(io, connecting, async (connection) => {
     await viewing.follow(connection)
   })
 }
@@ -83,11 +83,11 @@ class Viewing {
     const ended = new AbortController()
     const signal = AbortSignal.any([this.#io.interrupted, ended.signal])
     const { verbosity: _, ...flags } = this.#flags
-    const tell = (event: Parameters<ConsoleModel['apply']>[0]) => {
+    const emit = (event: Parameters<ConsoleModel['apply']>[0]) => {
       this.model.apply(event)
-      this.#viewer?.told()
+      this.#viewer?.modelChanged()
     }
-    await followLive(this.#io, flags, { connection, tell }, signal)
+    await followLive(this.#io, flags, { connection, emit }, signal)
     try {
       await this.show({ kind: 'live', connection })
     } finally {
@@ -135,7 +135,7 @@ class Viewing {
     }
   }
 
-  /** While pods wait, asks why, again and again; the longer an answer takes, the less often. */
+  /** Explains pending pods periodically; less often if explanations take long. */
   async #explainPending(signal: AbortSignal): Promise<void> {
     const isFixed = this.#flags.snapshot !== undefined
     let asked = ''
@@ -146,7 +146,7 @@ class Viewing {
       const beganMs = this.#clock.monotonic()
       if (ids !== '' && (ids !== asked || !isFixed)) {
         asked = ids
-        await this.#tellReasons(signal)
+        await this.#applyReasons(signal)
       }
       const tookMs = this.#clock.monotonic() - beganMs
       const waitMs = ids === '' ? briefMs : Math.max(reasonsMs, 10 * tookMs)
@@ -154,7 +154,7 @@ class Viewing {
     }
   }
 
-  async #tellReasons(signal: AbortSignal): Promise<void> {
+  async #applyReasons(signal: AbortSignal): Promise<void> {
     try {
       const reasons = await pendingReasons({ ...this.#io, interrupted: signal }, this.#flags)
       this.model.apply({ kind: 'reasons', reasons })
@@ -163,10 +163,10 @@ class Viewing {
       const why = error instanceof Error ? error.message : String(error)
       this.model.apply({ kind: 'absent', what: 'reasons', why })
     }
-    this.#viewer?.told()
+    this.#viewer?.modelChanged()
   }
 
-  /** Until all resources were read, or are known not to be. */
+  /** Waits until all resources were listed, or failed to be. */
   async #filled(source: ViewSource): Promise<void> {
     if (source.kind !== 'live') return
     const endMs = this.#clock.monotonic() + firstListsMs
@@ -199,7 +199,7 @@ class Viewing {
     }
   }
 
-  /** A line a change, until Ctrl-C; of what does not change, once. */
+  /** Prints a line per change until Ctrl-C; a source that does not change is printed once. */
   async #lines(source: ViewSource): Promise<void> {
     const { interrupted, out } = this.#io
     await this.#filled(source)
@@ -212,7 +212,7 @@ class Viewing {
   }
 }
 
-/** What does not go on has a time of its own. */
+/** A snapshot or recording has its own time instead of the current one. */
 function standingMs(source: ViewSource): number | undefined {
   if (source.kind === 'snapshot') return source.snapshot.takenAtMs
   return source.kind === 'trace' ? source.timeline.atMs : undefined
@@ -228,7 +228,7 @@ function readOnlyText({ kind }: ViewSource): string {
   return 'start with --allow-actions to change the cluster'
 }
 
-/** A recording at its beginning; at its end where one state is printed. */
+/** A recording at its beginning; at its end if one state is printed. */
 async function timelineOf(io: Io, flags: ViewFlags, model: ConsoleModel): Promise<Timeline> {
   const { allowActions, output, once, trace = '' } = flags
   if (allowActions === true)

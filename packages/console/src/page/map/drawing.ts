@@ -1,4 +1,4 @@
-/** What keeps the canvas of the map up to date. */
+/** Keeps the canvas of the map up to date. */
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { PlacedPod } from '../../answers/placement.ts'
 import { ask } from '../state/questions.ts'
@@ -6,7 +6,7 @@ import { type Box, type Cell, podBoxes } from './layout.ts'
 import { Motion } from './motion.ts'
 import { type Camera, type Colors, draw, podsFrom, seen } from './picture.ts'
 
-/** Pods of the cells that are near; asked for when somebody comes near. */
+/** Pods of the cells in view, loaded when the user zooms in. */
 export function usePods(
   cells: readonly Cell[],
   view: Camera,
@@ -51,13 +51,16 @@ interface Drawing {
   readonly size: { readonly width: number; readonly height: number }
 }
 
-/** Draws what has changed in the next frame. @returns the cells where they are now. */
+/**
+ * Draws changes in the next frame.
+ * @returns the current positions of the cells.
+ */
 export function useDrawing(
   canvas: { readonly current: HTMLCanvasElement | null },
   drawing: Drawing,
 ): () => readonly Cell[] {
   const motion = useRef(new Motion<Cell>({ grows: true }))
-  // Pods come into sight with the cells that come near: that is nothing that happens to them.
+  // Pods that appear because the user zooms in are not animated.
   const podMotion = useRef(new Motion<Box>({ grows: false }))
   const latest = useRef(drawing)
   const frame = useRef(0)
@@ -122,7 +125,7 @@ function colorsOf(element: Element): Colors {
   }
 }
 
-/** Dragging moves the map; a press without a drag chooses. */
+/** Dragging moves the map; a click selects. */
 export function usePointer(
   view: Camera,
   setCamera: (camera: Camera) => void,

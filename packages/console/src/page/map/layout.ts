@@ -1,4 +1,4 @@
-/** Where each node's cell is on the map. Pure; in units of the map, which the picture scales. */
+/** Computes where each node's cell is, in map units, which the picture scales. */
 import type { PlacedPod } from '../../answers/placement.ts'
 import type { PageNodeRow } from '../../model/page-view.ts'
 import { shareOf } from '../format.ts'
@@ -12,11 +12,11 @@ export interface Box {
   readonly x: number
   readonly y: number
   readonly size: number
-  /** How much of it is full: 1 is all, and there may be more. */
+  /** Fill level; 1 is full, and it may be higher. */
   readonly fill: number
 }
 
-/** Of a node; it has the id of its row. */
+/** The cell of a node, with the id of its row. */
 export interface Cell extends Box {
   readonly row: PageNodeRow
 }
@@ -31,7 +31,7 @@ export interface Group {
 }
 
 export interface MapLayout {
-  /** Of which rows, and how they were grouped: the layout of nearly the same takes over what is as it was. */
+  /** Grouping and rows of this layout, so that the next one can reuse unchanged parts. */
   readonly by: Grouping
   readonly ratio: number
   readonly cells: readonly Cell[]
@@ -42,12 +42,11 @@ export interface MapLayout {
 
 const gap = 2
 const groupGap = 14
-/** Of a group, above its cells. */
+/** Height of a group's title above its cells. */
 export const titleHeight = 18
-/** Sides of cells, so that they stand in rows; of one core 10, growing with the root. */
+/** Sides of cells, which form rows: one core is 10, growing with the square root. */
 const [smallest, largest] = [8, 60]
 
-/** What a node's group is called. */
 function groupOf(row: PageNodeRow, by: Grouping): string {
   switch (by) {
     case 'pool':
@@ -61,7 +60,7 @@ function groupOf(row: PageNodeRow, by: Grouping): string {
   }
 }
 
-/** The bounds double, so that every order of magnitude has a few. */
+/** The bounds double, so that every order of magnitude has a few bands. */
 function priceBand(price: number | undefined): string {
   if (price === undefined) return 'unknown price'
   if (price === 0) return 'free'
@@ -69,13 +68,13 @@ function priceBand(price: number | undefined): string {
   return `${low.toPrecision(2)} to ${(low * 2).toPrecision(2)} per hour`
 }
 
-/** The side of a cell: its area is the capacity. */
+/** The area of a cell is proportional to the capacity. */
 function sideOf({ resources }: PageNodeRow): number {
   const cores = (resources['cpu']?.allocatable ?? 1000) / 1000
   return Math.round(Math.min(largest, Math.max(smallest, 10 * Math.sqrt(Math.max(cores, 0)))))
 }
 
-/** The larger of the shares of processor and memory: what is full first. */
+/** The larger share of CPU and memory. */
 function fillOf({ resources }: PageNodeRow): number {
   return Math.max(
     0,
@@ -84,10 +83,10 @@ function fillOf({ resources }: PageNodeRow): number {
 }
 
 /**
- * Groups from left to right and from top to bottom, the largest first; cells of a group in order of their size,
- * then of their ids, so that a cell keeps its place when others change.
- * @param ratio width by height that the whole should have.
- * @param last of the rows as they were before: where only fills have changed, other cells are the same objects.
+ * Groups from left to right and top to bottom, largest first. Cells of a group are sorted by size and id, so
+ * that a cell keeps its place if others change.
+ * @param ratio desired ratio of width to height.
+ * @param last the previous layout: if only fill levels have changed, unchanged cells are the same objects.
  */
 export function layoutMap(
   rows: readonly PageNodeRow[],
@@ -100,7 +99,10 @@ export function layoutMap(
   )
 }
 
-/** Pods come and go all the time, and move no cell. @returns undefined when a cell would have another place. */
+/**
+ * Pods come and go all the time, which moves no cell.
+ * @returns undefined if a cell has to move.
+ */
 function refilled(last: MapLayout, rows: readonly PageNodeRow[]): MapLayout | undefined {
   if (rows.length !== last.cells.length) return undefined
   const byId = new Map(rows.map((row) => [row.id, row]))
@@ -149,13 +151,13 @@ interface PackedGroup {
   readonly area: number
 }
 
-/** Rows of cells, about as wide as high. */
+/** Rows of cells, approximately square. */
 function packed(name: string, members: readonly PageNodeRow[]): PackedGroup {
   const sized = members
     .map((row) => ({ row, size: sideOf(row) }))
     .toSorted((a, b) => b.size - a.size || (a.row.id < b.row.id ? -1 : 1))
   const area = sized.reduce((sum, { size }) => sum + (size + gap) ** 2, 0)
-  // Never narrower than its title.
+  // At least as wide as the title.
   const most = Math.max(Math.sqrt(area) * 1.25, 90, sized[0]?.size ?? 0)
   const cells: Cell[] = []
   let [x, y, rowHeight, width] = [0, 0, 0, 0]
@@ -173,7 +175,10 @@ function packed(name: string, members: readonly PageNodeRow[]): PackedGroup {
   return { name, cells, width: Math.max(width, 90), height: y + rowHeight + titleHeight, area }
 }
 
-/** Pods in their cells: squares in rows from below, as what is requested, the largest first, each as large as its share of the node. */
+/**
+ * Pods as squares in their cells, in rows from the bottom, largest first. The area of each is its share of the
+ * node.
+ */
 export function podBoxes(
   cells: readonly Cell[],
   pods: ReadonlyMap<string, readonly PlacedPod[]>,
@@ -181,7 +186,7 @@ export function podBoxes(
   return cells.flatMap((cell) => boxesIn(cell, pods.get(cell.row.node ?? '') ?? []))
 }
 
-/** Smaller than their shares where squares leave gaps, so that all of them have room. */
+/** Squares leave gaps, so they are shrunk until all of them fit. */
 const parts = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4] as const
 
 function boxesIn(cell: Cell, pods: readonly PlacedPod[]): readonly Box[] {
@@ -192,7 +197,7 @@ function boxesIn(cell: Cell, pods: readonly PlacedPod[]): readonly Box[] {
   return boxesOf(cell, pods, 0.3)
 }
 
-/** What has no room is left out: the hint and the explanation count all. */
+/** Pods that do not fit are omitted; hint and explanation count them. */
 function boxesOf({ row, size, x, y }: Cell, pods: readonly PlacedPod[], part: number): readonly Box[] {
   const cores = row.resources['cpu']?.allocatable ?? 0
   const [margin, apart] = [size * 0.07, size * 0.03]

@@ -18,7 +18,7 @@ interface Hover {
 const panStep = 60
 const noRows: readonly PageNodeRow[] = []
 
-/** Cells on a canvas, moved by pointer and by keys. */
+/** Cells on a canvas; pointer and keys move the map. */
 export function MapPicture({
   rows,
   grouping,
@@ -36,7 +36,7 @@ export function MapPicture({
   const layout = useMemo(
     () =>
       layoutMap(
-        // How large the picture is, is known once it is there.
+        // The size is only known after the first rendering.
         size.width === 0 ? noRows : rows,
         grouping,
         Math.max(0.4, size.width / Math.max(1, size.height)),
@@ -46,7 +46,7 @@ export function MapPicture({
   )
   last.current = layout
   const [camera, setCamera] = useState<Camera>()
-  // Until somebody moves it, all is in sight.
+  // Shows the whole map until the user moves it.
   const view = useMemo(() => camera ?? fitting(layout, size.width, size.height), [camera, layout, size])
   const pods = usePods(layout.cells, view, size)
   useEffect(() => setCamera(undefined), [grouping])
@@ -146,7 +146,7 @@ function GroupTitle({
   const left = Math.max(0, (group.x - view.x) * view.scale)
   const right = Math.min(size.width, (group.x + group.width - view.x) * view.scale)
   const high = Math.max(12, Math.min(18, titleHeight * view.scale))
-  // Right above its cells, whatever the scale.
+  // Titles are directly above their cells at any scale.
   const top = (group.y + titleHeight - view.y) * view.scale - high
   if (right - left < 40 || top < -20 || top > size.height) return null
   return (

@@ -1,23 +1,23 @@
-/** Squares on their way from where they were to where they are. */
+/** Animates squares from their old to their new position. */
 import type { Box } from './layout.ts'
 
 const durationMs = 350
 
-/** Moves squares between pictures; without motion they are where they are at once. */
+/** With reduced motion, squares jump to their new position. */
 export class Motion<B extends Box> {
   readonly #grows: boolean
-  /** Where those of {@link #to} that move were, by their ids; undefined of one that is new. */
+  /** Start positions of the moving squares of {@link #to}, by id; undefined for a new one. */
   #from: ReadonlyMap<string, B | undefined> = new Map()
   #to: readonly B[] = []
   #gone: readonly B[] = []
   #startMs = Number.NEGATIVE_INFINITY
 
-  /** @param grows what is new grows, and what has gone shrinks; otherwise both are seen at once. */
+  /** @param grows new squares grow and removed ones shrink; otherwise they appear and disappear at once. */
   constructor({ grows }: { readonly grows: boolean }) {
     this.#grows = grows
   }
 
-  /** @param isStill no motion is wanted. */
+  /** @param isStill the user prefers reduced motion. */
   moveTo(boxes: readonly B[], nowMs: number, isStill: boolean): void {
     const shown = this.at(nowMs)
     const was = new Map(shown.map((box) => [box.id, box]))
@@ -38,7 +38,7 @@ export class Motion<B extends Box> {
     return nowMs - this.#startMs < durationMs
   }
 
-  /** Most of thousands stay while some move: those that stay are the same objects in each frame. */
+  /** Unmoved squares, usually most of thousands, are the same objects in each frame. */
   at(nowMs: number): readonly B[] {
     const part = (nowMs - this.#startMs) / durationMs
     if (part >= 1) return this.#to
@@ -58,7 +58,7 @@ function isSame(was: Box, box: Box): boolean {
   return was === box || (was.x === box.x && was.y === box.y && was.size === box.size && was.fill === box.fill)
 }
 
-/** As large as that part of it, around the same middle. */
+/** Scales a box around its centre. */
 function scaled<B extends Box>(box: B, part: number): B {
   const size = box.size * part
   return { ...box, size, x: box.x + (box.size - size) / 2, y: box.y + (box.size - size) / 2 }

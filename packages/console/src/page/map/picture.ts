@@ -1,14 +1,14 @@
 /** Draws the map on a canvas. */
 import type { Box, Cell, MapLayout } from './layout.ts'
 
-/** What part of the map is seen: a map unit is `scale` pixels, and the corner is at `x`, `y`. */
+/** The visible part of the map: a map unit is `scale` pixels, and the corner is at `x`, `y`. */
 export interface Camera {
   readonly x: number
   readonly y: number
   readonly scale: number
 }
 
-/** From this side in pixels on, pods are drawn inside of a cell. */
+/** Cells draw their pods from this side length on, in pixels. */
 export const podsFrom = 56
 
 export interface Colors {
@@ -21,18 +21,17 @@ export interface Colors {
   readonly focus: string
 }
 
-/** What is drawn. */
 export interface Scene {
   readonly cells: readonly Cell[]
   readonly camera: Camera
   readonly colors: Colors
   readonly chosen: string | undefined
   readonly pods: readonly Box[]
-  /** Pixels of the screen for one of the canvas. */
+  /** Device pixels per canvas pixel. */
   readonly ratio: number
 }
 
-/** The whole map in the middle. */
+/** A camera that shows the whole map. */
 export function fitting({ width, height }: MapLayout, screenWidth: number, screenHeight: number): Camera {
   const scale = Math.min(4, screenWidth / Math.max(width + 8, 1), screenHeight / Math.max(height + 8, 1))
   return {
@@ -42,7 +41,7 @@ export function fitting({ width, height }: MapLayout, screenWidth: number, scree
   }
 }
 
-/** The camera with the point under the pointer where it was. */
+/** Zooms, and keeps the point under the pointer in place. */
 export function zoomed(camera: Camera, factor: number, atX: number, atY: number): Camera {
   const scale = Math.min(40, Math.max(0.02, camera.scale * factor))
   return {
@@ -64,7 +63,6 @@ export function cellAt(
   })
 }
 
-/** What is in sight. */
 export function seen<B extends Box>(
   boxes: readonly B[],
   { scale, x, y }: Camera,
@@ -77,7 +75,7 @@ export function seen<B extends Box>(
   })
 }
 
-/** Rectangles one by one: Chromium takes twice as long for one path of thousands of them. */
+/** Draws rectangles one by one: in Chromium a single path of thousands takes twice as long. */
 export function draw(context: CanvasRenderingContext2D, scene: Scene): void {
   const { camera, chosen, colors, pods, ratio } = scene
   const { canvas } = context
@@ -86,7 +84,7 @@ export function draw(context: CanvasRenderingContext2D, scene: Scene): void {
   context.clearRect(0, 0, canvas.width, canvas.height)
   const inSight = seen(scene.cells, camera, screenWidth, screenHeight)
   const present = inSight.filter(isPresent)
-  // Thousands of cells are filled in units of the map; what is drawn of some of them has lines of the screen's units.
+  // Cells are filled in map units; lines and texts are drawn in screen units.
   const scale = ratio * camera.scale
   context.setTransform(scale, 0, 0, scale, -camera.x * scale, -camera.y * scale)
   fillAll(context, colors.cell, present, whole)
@@ -126,7 +124,7 @@ export function draw(context: CanvasRenderingContext2D, scene: Scene): void {
     [],
     onScreen(({ row }) => row.condition === 'NotReady' || row.condition === 'Unknown'),
   )
-  // A cross for what goes, a corner for what drifted: shapes, not only colours.
+  // Leaving nodes have a cross, drifted ones a corner: shapes, not only colours.
   crossAll(
     context,
     colors.bad,

@@ -12,7 +12,7 @@ type Stage =
   | { readonly kind: 'done'; readonly text: string }
   | { readonly kind: 'failed'; readonly text: string }
 
-/** A button that shows its command, asks, and then does just that. Absent where the page only reads. */
+/** A button that shows its command, asks for confirmation and runs it. Not rendered if the page is read-only. */
 export function ActionButton({
   request,
   children,
@@ -52,7 +52,7 @@ export function ActionButton({
   )
 }
 
-/** Ends the pause that there is, or begins one: of a NodePool, or of the cluster. */
+/** Ends or begins a pause of a NodePool or of the cluster. */
 export function PauseButton({ nodePool }: { readonly nodePool?: string }): JSX.Element {
   const request = pauseAction(rowsOf('pools'), nodePool)
   const isOfAll = nodePool !== undefined && request.nodePool === undefined

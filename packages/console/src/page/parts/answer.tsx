@@ -2,16 +2,16 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ComponentChildren, JSX } from 'preact'
 import { ask } from '../state/questions.ts'
 
-/** An answer, while it is asked for, and why there is none. */
+/** The state of a request to the server. */
 export type Asked<T> =
   | { readonly kind: 'waiting'; readonly last?: T }
   | { readonly kind: 'answered'; readonly answer: T }
   | { readonly kind: 'failed'; readonly message: string; readonly last?: T }
 
 /**
- * Asks, and again whenever `version` is another one, at most each `everyMs`, and not before the last answer is there:
- * in a large cluster one may take longer than that.
- * @param path undefined asks nothing.
+ * Requests an answer, and again when `version` changes; at most every `everyMs`, and never before the previous
+ * answer has arrived, which may take longer in a large cluster.
+ * @param path undefined: no request.
  */
 export function useAnswer<T>(path: string | undefined, version = 0, everyMs = 2000): Asked<T> {
   const [asked, setAsked] = useState<
@@ -25,10 +25,10 @@ export function useAnswer<T>(path: string | undefined, version = 0, everyMs = 20
     const over = new AbortController()
     const asking = async () => {
       isAsking.current = true
-      const told = await askedFor<T>(path, over.signal)
-      if (told === undefined) return
+      const answer = await askedFor<T>(path, over.signal)
+      if (answer === undefined) return
       isAsking.current = false
-      setAsked({ path, version: slow, asked: told })
+      setAsked({ path, version: slow, asked: answer })
     }
     void asking()
     return () => {
@@ -41,7 +41,7 @@ export function useAnswer<T>(path: string | undefined, version = 0, everyMs = 20
   return asked === undefined || asked.path !== path ? { kind: 'waiting' } : asked.asked
 }
 
-/** @returns undefined when nobody waits any more. */
+/** @returns undefined if the request was aborted. */
 async function askedFor<T>(path: string, signal: AbortSignal): Promise<Asked<T> | undefined> {
   try {
     return { kind: 'answered', answer: await ask<T>(path, signal) }
@@ -51,7 +51,7 @@ async function askedFor<T>(path: string, signal: AbortSignal): Promise<Asked<T> 
   }
 }
 
-/** The value, but not more often than that. */
+/** The value, updated at most every `everyMs`. */
 function useSlow(value: number, everyMs: number): number {
   const [slow, setSlow] = useState(value)
   const latest = useRef(value)
@@ -65,12 +65,12 @@ function useSlow(value: number, everyMs: number): number {
     return () => {
       clearTimeout(timer)
     }
-    // Not of each value: a stream of changes would put it off for ever.
+    // Does not depend on the value: a stream of changes would postpone the update for ever.
   }, [isBehind])
   return slow
 }
 
-/** The answer, or a word about it. */
+/** Renders the answer, or its state. */
 export function Answer<T>({
   asked,
   children,

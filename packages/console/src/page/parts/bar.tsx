@@ -2,7 +2,7 @@ import type { JSX } from 'preact'
 import type { Share } from '../../model/view.ts'
 import { amountText, percentText, shareOf } from '../format.ts'
 
-/** What is asked for of what there is, as text with a bar. */
+/** Requests and allocatable, as text with a bar. */
 export function ShareBar({
   resource,
   share,

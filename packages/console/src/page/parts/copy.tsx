@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { JSX } from 'preact'
 
-/** A command, and a button that copies it. */
+/** A command with a copy button. */
 export function Command({
   text,
   what = 'command',
@@ -29,7 +29,6 @@ export function Command({
   )
 }
 
-/** Saves a text as a file. */
 export function saveText(name: string, type: string, text: string): void {
   const url = URL.createObjectURL(new Blob([text], { type }))
   const link = document.createElement('a')

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type { ComponentChildren, JSX } from 'preact'
 
-/** Stands above the page until it is closed; Esc closes it, and focus goes back to where it was. */
+/** A modal dialog. Esc closes it, and the focus returns to where it was. */
 export function Dialog({
   title,
   onClose,

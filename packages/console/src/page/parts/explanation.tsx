@@ -5,7 +5,7 @@ import { header } from '../state/store.ts'
 import { Answer, useAnswer } from './answer.tsx'
 import { Command } from './copy.tsx'
 
-/** What `tenon explain` says of an object. */
+/** What `tenon explain` says about an object. */
 export function Explanation({
   kind,
   name,
@@ -15,7 +15,7 @@ export function Explanation({
   readonly kind: 'pod' | 'node' | 'nodepool'
   readonly name: string
   readonly namespace?: string
-  /** Asked again when it is another one. */
+  /** Requests the explanation again when it changes. */
   readonly version?: number
 }): JSX.Element {
   const query = new URLSearchParams({ kind, name, ...(namespace !== undefined && { namespace }) })

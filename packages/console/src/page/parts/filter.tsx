@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { choose, chosen } from '../state/router.ts'
 
-/** What a view is filtered by; empty for all. It is a part of the address. */
+/** The filter of a view, part of its address; empty for none. */
 export function filterText(): string {
   return chosen('filter') ?? ''
 }

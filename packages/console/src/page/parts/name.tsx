@@ -1,10 +1,13 @@
 import type { JSX } from 'preact'
 import { elided } from '../format.ts'
 
-/** Names that are no longer are not broken where they have a hyphen. */
+/** Shorter names do not wrap at hyphens. */
 const mostUnbroken = 20
 
-/** A name of an object: of a long one the middle is left out, and told on hover. It turns no text around it. */
+/**
+ * A name; the middle of a long one is elided and shown on hover. Bidirectional controls in it do not affect
+ * other text.
+ */
 export function Name({ name, most = 40 }: { readonly name: string; readonly most?: number }): JSX.Element {
   const short = elided(name, most)
   if (short !== name)

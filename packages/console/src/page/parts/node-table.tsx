@@ -6,7 +6,7 @@ import { Name } from './name.tsx'
 import { Table, type Column } from './table.tsx'
 import { Age } from './when.tsx'
 
-/** State in words: colours alone tell nothing. */
+/** The state as text, as colour alone is not accessible. */
 export function stateText(row: PageNodeRow): string {
   const marks = [row.deleting && 'deleting', row.cordoned && 'cordoned', row.drifted && 'drifted'].filter(
     (each) => each !== false,
@@ -79,14 +79,14 @@ const columns: readonly Column<PageNodeRow>[] = [
   },
 ]
 
-/** All nodes, and NodeClaims that have none yet. */
+/** All nodes, and NodeClaims without one. */
 export function NodeTable({ rows }: { readonly rows: readonly PageNodeRow[] }): JSX.Element {
   return (
     <Table caption="Nodes" columns={columns} rows={rows} rowKey={(row) => row.id} first={{ title: 'Name' }} />
   )
 }
 
-/** What a node holds, in one line. */
+/** The contents of a node, in one line. */
 export function factsOf(row: PageNodeRow): string {
   const { cpu, memory } = row.resources
   return [

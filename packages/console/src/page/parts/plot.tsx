@@ -14,7 +14,7 @@ export interface Line {
   readonly points: readonly Point[]
 }
 
-/** What happened at a time. */
+/** An event on the time axis. */
 export interface Mark {
   readonly atMs: number
   readonly kind: 'launched' | 'removed'
@@ -23,7 +23,7 @@ export interface Mark {
 
 const height = 220
 
-/** Values over time, each until the next one. What it shows is told as text beside it. */
+/** Values over time as steps, with a text alternative. */
 export function StepPlot({
   lines,
   marks = [],
@@ -103,7 +103,7 @@ function countOf(marks: readonly Mark[], kind: Mark['kind']): number {
   return marks.filter((mark) => mark.kind === kind).reduce((sum, { count }) => sum + count, 0)
 }
 
-/** How lines look: by stroke and colour, since colour alone tells some people nothing. */
+/** Lines differ by dash pattern too, as colour alone is not accessible. */
 const dashes = [[], [9, 4], [3, 3], [12, 3, 3, 3]] as const
 const colors = 4
 
@@ -112,7 +112,7 @@ function lookOf(at: number): { readonly dash: readonly number[]; readonly color:
   return { dash: dashes[at % dashes.length] ?? [], color: `--series-${((at + round) % colors) + 1}` }
 }
 
-/** A piece of the line, beside its name. */
+/** The legend of a line. */
 function LineKey({ at }: { readonly at: number }): JSX.Element {
   const { color, dash } = lookOf(at)
   return (
@@ -130,14 +130,14 @@ function LineKey({ at }: { readonly at: number }): JSX.Element {
   )
 }
 
-/** @returns undefined when there is nothing to sum up. */
+/** @returns undefined if there are no points. */
 function summaryOf(what: string, points: readonly Point[], unit: string): string | undefined {
   const values = points.map(({ value }) => value)
   if (values.length === 0) return undefined
   return `${what} from ${priceText(Math.min(...values))} to ${`${priceText(Math.max(...values))} ${unit}`.trimEnd()}, last ${priceText(values.at(-1))}.`
 }
 
-/** Points of the time that is shown, with what held at its beginning and its end. */
+/** The points of the visible range, with the values at its beginning and end. */
 function clipped(points: readonly Point[], fromMs: number, toMs: number): readonly Point[] {
   const before = points.findLast(({ atMs }) => atMs <= fromMs)
   const inside = points.filter(({ atMs }) => atMs > fromMs && atMs <= toMs)
@@ -146,7 +146,7 @@ function clipped(points: readonly Point[], fromMs: number, toMs: number): readon
   return last === undefined || last.atMs === toMs ? all : [...all, { atMs: toMs, value: last.value }]
 }
 
-/** All lines over the same times, in seconds. */
+/** Aligns all lines on common times, in seconds. */
 function joined(
   lines: readonly (readonly Point[])[],
   marks: readonly Mark[],
@@ -216,7 +216,7 @@ function optionsOf(lines: number, element: HTMLElement, timeRange: () => [number
   }
 }
 
-/** Upwards for what came, downwards for what went: colour alone tells nothing. */
+/** Up for added, down for removed: colour alone is not accessible. */
 function trianglesOf(kind: Mark['kind']): uPlot.Series.Points.PathBuilder {
   const side = 5 * devicePixelRatio
   const up = kind === 'launched' ? -1 : 1
@@ -237,7 +237,7 @@ function trianglesOf(kind: Mark['kind']): uPlot.Series.Points.PathBuilder {
   }
 }
 
-/** Days are told where more than one is shown. */
+/** Shows the day if the range spans several. */
 function tickText(ms: number, [from, to]: readonly [number, number]): string {
   return to - from > 25 * 3600 ? localTime(ms, true) : localTime(ms, false).slice(0, 5)
 }

@@ -13,7 +13,7 @@ const ranges = [
   { title: 'Week', ms: 7 * 24 * hourMs },
 ] as const
 
-/** The price per hour over the last time, with launches and removals. */
+/** The recent price per hour, with launches and removals. */
 export function PricePlot(): JSX.Element {
   const given = chosen('range')
   const range = ranges.find(({ title }) => title.toLowerCase() === given) ?? ranges[0]
@@ -53,7 +53,7 @@ function Plot({
 }): JSX.Element {
   const seen = seenPrices.value
   const steps = 'absent' in history ? undefined : history.steps
-  // A new picture each quarter of a minute, or with a new price.
+  // Updates every 15 seconds, and when the price changes.
   const toMs = Math.ceil(nowMs.value / 15_000) * 15_000
   const points = useMemo<readonly Point[]>(() => {
     if (steps === undefined) return seen.map(({ atMs, pricePerHour }) => ({ atMs, value: pricePerHour }))

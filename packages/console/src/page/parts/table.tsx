@@ -4,10 +4,10 @@ import type { ComponentChildren, JSX } from 'preact'
 export interface Column<Row> {
   readonly title: string
   readonly cell: (row: Row) => ComponentChildren
-  /** What the column is ordered by; without it there is no order by it. */
+  /** Sort key; a column without one is not sortable. */
   readonly order?: (row: Row) => number | string | undefined
   readonly isNumber?: boolean
-  /** Sentences, which take several lines. */
+  /** Sentences, which wrap. */
   readonly isText?: boolean
 }
 
@@ -17,10 +17,10 @@ interface Order {
 }
 
 const pageRows = 100
-/** More at once would hold the browser up. */
+/** Rendering more at once would block the browser. */
 const mostRows = 1000
 
-/** Rows that can be ordered by their columns; many are shown in parts. */
+/** A sortable table; many rows are shown in parts. */
 export function Table<Row>({
   caption,
   columns,
@@ -33,7 +33,7 @@ export function Table<Row>({
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
   readonly rowKey: (row: Row) => string
-  /** Title of the column that is in order at the beginning. */
+  /** The column to sort by initially. */
   readonly first?: { readonly title: string; readonly isDown?: boolean }
   readonly empty?: string
 }): JSX.Element {
@@ -110,7 +110,7 @@ export function Table<Row>({
   )
 }
 
-/** Whether a column is in order, and which way. */
+/** Shows the sort direction of a column. */
 function Arrow({ order, title }: { readonly order: Order | undefined; readonly title: string }): JSX.Element {
   return (
     <span aria-hidden="true" class="arrow">
@@ -123,7 +123,7 @@ function classOf({ isNumber = false, isText = false }: Pick<Column<never>, 'isNu
   return isNumber ? 'number' : isText ? 'sentence' : ''
 }
 
-/** What is not known comes last, whatever the order. */
+/** Unknown values come last in both directions. */
 function inOrder<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],

@@ -2,7 +2,7 @@ import type { JSX } from 'preact'
 import { ageText, localDay, localTime, utcTime } from '../format.ts'
 import { nowMs } from '../state/store.ts'
 
-/** A time in local time, with UTC on hover. */
+/** Local time, with UTC on hover. */
 export function When({
   at,
   withDate = false,
@@ -18,12 +18,12 @@ export function When({
   )
 }
 
-/** Of another day than this one, where a time alone would be taken for one of today. */
+/** Whether a time is not today, so that its date has to be shown. */
 export function isOtherDay(at: string): boolean {
   return localDay(Date.parse(at)) !== localDay(nowMs.value)
 }
 
-/** How long ago; nothing for a time that is not known. */
+/** The age of a time; nothing if the time is unknown. */
 export function Age({ since }: { readonly since: string | undefined }): JSX.Element | null {
   if (since === undefined) return null
   const ms = Date.parse(since)

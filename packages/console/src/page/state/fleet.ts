@@ -1,13 +1,13 @@
-/** Which nodes there were before and after an entry of the journal. Pure. */
+/** The nodes that existed before and after a journal entry. */
 import type { PageNodeRow } from '../../model/page-view.ts'
 import type { DecisionRow } from '../../model/view.ts'
 
-/** A node of a moment, by its NodeClaim. */
+/** A node, identified by its NodeClaim. */
 export interface FleetNode {
   readonly name: string
   readonly nodePool?: string
   readonly type?: string
-  /** Absent when it is not known. */
+  /** Absent if unknown. */
   readonly pricePerHour?: number
   readonly role: 'stays' | 'goes' | 'comes'
 }
@@ -20,7 +20,7 @@ interface Life {
   pricePerHour?: number
 }
 
-/** Claims whose beginning the journal does not tell were there from the start. */
+/** Claims whose launch is not in the journal existed from the start. */
 export function fleetAt(
   journal: readonly DecisionRow[],
   present: readonly PageNodeRow[],

@@ -1,16 +1,19 @@
-/** Questions to the server. */
+/** Requests to the server. */
 
-/** Why a question has no answer, for a person. */
+/** Its message is for the user. */
 class QuestionError extends Error {
   override name = 'QuestionError'
 }
 
-/** @throws QuestionError with what the server says. */
+/** @throws QuestionError with the server's message. */
 export async function ask<T>(path: string, signal?: AbortSignal): Promise<T> {
   return await answerOf(await sent(path, { ...(signal !== undefined && { signal }) }))
 }
 
-/** Asks with a text. @throws QuestionError with what the server says. */
+/**
+ * Sends a body.
+ * @throws QuestionError with the server's message.
+ */
 export async function askWith<T>(path: string, body: string, signal?: AbortSignal): Promise<T> {
   return await answerOf(await sent(path, { method: 'POST', body, ...(signal !== undefined && { signal }) }))
 }

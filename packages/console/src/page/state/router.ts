@@ -1,4 +1,4 @@
-/** Addresses: each view has one, with what is chosen in it, so that it can be shared and reloaded. */
+/** Each view has an address that includes its selection, so that it can be shared and reloaded. */
 import { computed, signal } from '@preact/signals'
 
 export interface View {
@@ -21,12 +21,12 @@ const address = signal(new URL(location.href))
 
 export const path = computed(() => address.value.pathname)
 
-/** What is chosen in the view. */
+/** A parameter of the current address. */
 export function chosen(name: string): string | undefined {
   return address.value.searchParams.get(name) ?? undefined
 }
 
-/** Changes what is chosen; going back does not undo it. */
+/** Changes a parameter without adding to the browser's history. */
 export function choose(name: string, value: string | undefined): void {
   const url = new URL(address.value)
   if (value === undefined) url.searchParams.delete(name)
@@ -41,7 +41,7 @@ export function go(to: string): void {
 }
 
 export function startRouter(): void {
-  // The token has served; it is not to be seen, shared or reloaded.
+  // The token is used up; remove it, so that it is neither shared nor reloaded.
   const url = new URL(location.href)
   if (url.searchParams.has('token')) {
     url.searchParams.delete('token')

@@ -1,8 +1,8 @@
-/** Texts on the page: what is not seen of them is spelled out, wherever they come from. */
+/** Makes invisible characters visible in all texts of the page. */
 import { type ComponentChildren, options, type VNode } from 'preact'
 import { shownLines } from '../../text/shown.ts'
 
-/** From now on no text of an object turns the direction of another, or hides a part of itself. */
+/** After this call, no text of an object can reverse the direction of other text, or hide a part of itself. */
 export function startShowing(): void {
   const others = options.vnode?.bind(options)
   options.vnode = (vnode) => {

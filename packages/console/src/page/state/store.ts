@@ -1,4 +1,4 @@
-/** What the page knows: the tables of the model, and what is told beside them. */
+/** The state of the page: the tables of the model, header and problems. */
 import { computed, signal } from '@preact/signals'
 import type { PageChange, PagePicture, PageRows } from '../../model/page-view.ts'
 import type { Absent, Header, Problem, TableName } from '../../model/view.ts'
@@ -26,25 +26,25 @@ const versions = {
 export const header = signal<Header | undefined>(undefined)
 export const problems = signal<readonly Problem[]>([])
 export const absences = signal<readonly Absent[]>([])
-/** Whether the page may change something. */
+/** Whether actions are allowed. */
 export const mayAct = signal(false)
-/** The clock of the server less that of the browser, in milliseconds. */
+/** The server's clock minus that of the browser, in milliseconds. */
 const clockSkewMs = signal(0)
-/** Told each second while somebody looks; ages are of this moment. */
+/** Updated every second while the page is visible; ages refer to it. */
 export const tick = signal(Date.now())
-/** Now, by the clock of the server. */
+/** The current time of the server. */
 export const nowMs = computed(() => tick.value + clockSkewMs.value)
 
-/** Prices of the time that this page has been open for. */
+/** Prices since this page was opened. */
 export const seenPrices = signal<readonly { readonly atMs: number; readonly pricePerHour: number }[]>([])
 
-/** Rows of a table; whoever reads them is told of changes. */
+/** Rows of a table; readers are re-rendered when they change. */
 export function rowsOf<Table extends TableName>(table: Table): readonly PageRows[Table][] {
   void versions[table].value
   return [...tables[table].values()]
 }
 
-/** How often a table has changed. */
+/** Number of changes of a table. */
 export function versionOf(table: TableName): number {
   return versions[table].value
 }
@@ -54,7 +54,10 @@ export function rowOf<Table extends TableName>(table: Table, id: string): PageRo
   return tables[table].get(id)
 }
 
-/** A whole picture replaces everything. @param rows of all tables. */
+/**
+ * Replaces everything.
+ * @param rows of all tables.
+ */
 export function applyPicture(rows: readonly PageChange[], picture: PagePicture): void {
   for (const table of Object.keys(tables) as TableName[]) {
     tables[table].clear()
@@ -88,9 +91,9 @@ function setRows(table: TableName, rows: readonly { readonly id: string }[]): vo
 
 const mostPrices = 20_000
 
-function setHeader(told: Header): void {
-  header.value = told
-  const pricePerHour = told.price.perHour
+function setHeader(next: Header): void {
+  header.value = next
+  const pricePerHour = next.price.perHour
   if (pricePerHour === undefined || seenPrices.value.at(-1)?.pricePerHour === pricePerHour) return
   seenPrices.value = [...seenPrices.value.slice(-mostPrices), { atMs: nowMs.peek(), pricePerHour }]
 }

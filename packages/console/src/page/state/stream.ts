@@ -1,4 +1,4 @@
-/** The stream of changes: one while somebody looks, none while the tab is hidden. */
+/** The stream of changes; closed while the tab is hidden. */
 import { signal } from '@preact/signals'
 import type { PageChange, PagePicture } from '../../model/page-view.ts'
 import { applyChanges, applyPicture, tick } from './store.ts'
@@ -7,12 +7,12 @@ import { applyChanges, applyPicture, tick } from './store.ts'
 export type Connection = 'connecting' | 'live' | 'cut' | 'expired'
 
 export const connection = signal<Connection>('connecting')
-/** Since when nothing was heard. */
+/** Time of the last event. */
 export const cutSinceMs = signal<number | undefined>(undefined)
-/** What the server says of why it has nothing to tell; undefined when it does not answer either. */
+/** Why the server cannot provide data; undefined if it does not respond at all. */
 export const cutBecause = signal<string | undefined>(undefined)
 
-/** A tab that is hidden for longer is told nothing until it is looked at again. */
+/** A tab that is hidden for longer is disconnected until it is visible again. */
 const hiddenMs = 10_000
 const retryMs = 2000
 
@@ -75,7 +75,7 @@ function heard(): void {
   cutBecause.value = undefined
 }
 
-/** A stream does not tell why it has ended; a question that needs the same does. */
+/** EventSource does not report why a stream has ended, so another request with the same requirements finds out. */
 async function again(): Promise<void> {
   close()
   const answer = await fetch('/api/savings').catch(() => undefined)

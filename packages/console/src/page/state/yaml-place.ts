@@ -1,28 +1,31 @@
-/** Where in a manifest somebody is typing, by its indentation: good enough to offer fields. Pure. */
+/** Finds the position of the cursor in a manifest by indentation, which is good enough for suggestions. */
 
 export interface YamlPlace {
-  /** Path of the map that holds the line, as hints have it: `spec.template.spec`; items of lists are `[]`. */
+  /** Path of the surrounding map: `spec.template.spec`; items of lists are `[]`. */
   readonly parent: string
-  /** What is typed of the key; of the value when {@link key} is told. */
+  /** The typed prefix of the key, or of the value if {@link key} is set. */
   readonly typed: string
-  /** The key whose value is typed. */
+  /** The key whose value is being typed. */
   readonly key?: string
 }
 
 interface Line {
-  /** Column of the key, behind the dash of an item. */
+  /** Column of the key, after the dash of a list item. */
   readonly indent: number
-  /** Column of the dash; undefined of a line that begins no item. */
+  /** Column of the dash; undefined if the line does not start a list item. */
   readonly dash: number | undefined
   readonly key: string
   readonly rest: string
 }
 
-/** What was found on the way up: names from the outermost on, and the column that the next one stands before. */
+/**
+ * State of the walk towards the root: the path so far, outermost first, and the column that the next key must
+ * be left of.
+ */
 interface Way {
   readonly path: readonly string[]
   readonly indent: number
-  /** The next one is the key of a list, which may stand in the column of its dashes. */
+  /** The next key is that of a list, whose dashes may be in the same column. */
   readonly isInList: boolean
 }
 

@@ -39,7 +39,6 @@ const dimensions = [
   { name: 'zone', title: 'Zone' },
 ] as const
 
-/** What it costs, and whom it serves. */
 export function CostView(): JSX.Element {
   const by = chosen('by') ?? 'nodepool'
   const asked = useAnswer<CostObject>(`/api/cost?by=${encodeURIComponent(by)}`, versionOf('nodes'), 3000)
@@ -77,7 +76,7 @@ export function CostView(): JSX.Element {
 function Cost({ cost }: { readonly cost: CostObject }): JSX.Element {
   const { currency = '', groups, idle, total, unpriced } = cost
   const columns = useMemo(() => columnsOf(cost), [cost])
-  // Nothing costs nothing; what has no known price costs nobody knows what.
+  // No rows cost 0; rows of unknown price have an unknown sum.
   const known = (sumOfAll: number) =>
     unpriced.length > 0 && unpriced.length === total.instances ? undefined : sumOfAll
   return (

@@ -14,7 +14,7 @@ import { absences, rowOf, rowsOf, versionOf } from '../state/store.ts'
 
 const mostShown = 200
 
-/** The journal as a timeline, the newest first. */
+/** The journal as a timeline, newest first. */
 export function DecisionsView(): JSX.Element {
   const version = versionOf('decisions')
   const kind = chosen('kind') ?? ''
@@ -192,7 +192,7 @@ const words: Readonly<Record<FleetNode['role'], string>> = {
   comes: 'comes',
 }
 
-/** All nodes of a moment as squares; those that go or come are marked and named. */
+/** The nodes at a time as squares; those that are added or removed are marked and named. */
 function Fleet({
   title,
   nodes,

@@ -19,7 +19,7 @@ const groupTitles: Readonly<Record<Grouping, string>> = {
   price: 'Price',
 }
 
-/** Every node as a cell, and the same as a table. */
+/** All nodes as cells and as a table. */
 export function MapView(): JSX.Element {
   const given = chosen('group')
   const grouping = groupings.find((each) => each === given) ?? 'pool'
@@ -80,7 +80,7 @@ function matches(row: PageNodeRow, filter: string): boolean {
   return texts.some((text) => text?.toLowerCase().includes(filter.toLowerCase()) === true)
 }
 
-/** Another one when something happened to the node by which its explanation may be another, too. */
+/** Changes when the explanation of the node may have changed. */
 function explainedVersion(row: PageNodeRow | undefined): number {
   if (row === undefined) return 0
   return 4 * (row.pods ?? 0) + 2 * Number(row.cordoned) + Number(row.deleting)

@@ -12,11 +12,11 @@ import { Table, type Column } from '../parts/table.tsx'
 import { Age, isOtherDay, When } from '../parts/when.tsx'
 import { header, nowMs, problems, rowsOf, versionOf } from '../state/store.ts'
 
-/** What it costs, what happens, and what somebody should look at. */
+/** Costs, activity, and problems. */
 export function OverviewView(): JSX.Element {
-  const told = header.value
-  if (told === undefined) return <></>
-  const { currency = '', nodes, pendingNodes, pods, price, resources, tenon } = told
+  const current = header.value
+  if (current === undefined) return <></>
+  const { currency = '', nodes, pendingNodes, pods, price, resources, tenon } = current
   return (
     <>
       <Problems />
@@ -171,10 +171,10 @@ function Savings(): JSX.Element | null {
   )
 }
 
-/** Of claims, and of nodes that go. */
+/** Limit of claims in progress, and of leaving nodes. */
 const mostShown = 50
 
-/** Claims on their way, and nodes that go. */
+/** Claims in progress, and leaving nodes. */
 function Happening(): JSX.Element {
   const claims = rowsOf('claims').filter(({ deleting, waitsFor }) => waitsFor !== undefined && !deleting)
   const leaving = rowsOf('nodes').filter(({ deleting }) => deleting)
@@ -215,7 +215,7 @@ function Happening(): JSX.Element {
   )
 }
 
-/** Of what has no type yet, nothing. */
+/** Renders nothing for a claim without a type. */
 function Type({ name }: { readonly name: string | undefined }): JSX.Element | null {
   if (name === undefined) return null
   return (
@@ -225,7 +225,7 @@ function Type({ name }: { readonly name: string | undefined }): JSX.Element | nu
   )
 }
 
-/** Of a claim that does not say since when, nothing. */
+/** Renders nothing for a claim without a transition time. */
 function Waited({ since }: { readonly since: string | undefined }): JSX.Element | null {
   if (since === undefined) return null
   return (

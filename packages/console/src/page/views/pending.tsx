@@ -12,9 +12,9 @@ import { nowMs, rowsOf, versionOf } from '../state/store.ts'
 const shownWorkloads = 5
 const againMs = 10_000
 
-/** Pods without a node, gathered by reason. */
+/** Pending pods, grouped by reason. */
 export function PendingView(): JSX.Element {
-  // Decisions change what would let a pod run, and no pod tells of them.
+  // A decision may change the reasons although no pod changes.
   const version = versionOf('pendingPods') + Math.floor(nowMs.value / againMs)
   const asked = useAnswer<PendingAnswer>('/api/pending', version)
   const rows = rowsOf('pendingPods')

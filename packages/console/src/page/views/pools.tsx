@@ -13,7 +13,7 @@ const timelineMs = 48 * 3_600_000
 const few = 5
 const mostShown = 50
 
-/** NodePools: limits, budgets, rollouts, what may be bought, and what they refused. */
+/** NodePools: limits, budgets, rollouts, offerings, and refusals. */
 export function PoolsView(): JSX.Element {
   const asked = useAnswer<PoolsAnswer>('/api/pools', versionOf('pools') + versionOf('claims'), 5000)
   return (
@@ -29,7 +29,7 @@ export function PoolsView(): JSX.Element {
   )
 }
 
-/** More than a few can be filtered by name; not all of many are shown at once. */
+/** More than a few NodePools can be filtered by name; many are not shown at once. */
 function Pools({
   pools,
   atMs,

@@ -9,7 +9,7 @@ import { Table, type Column } from '../parts/table.tsx'
 
 const hourMs = 3_600_000
 
-/** A recording under several rules, with a slider over its time. */
+/** A recording with several variants of settings, and a slider over its time. */
 export function ReplayView(): JSX.Element {
   const asked = useAnswer<ReplayAnswer | { readonly absent: string }>('/api/replay')
   return (

@@ -13,7 +13,7 @@ import { choose, chosen } from '../state/router.ts'
 import { mayAct, rowsOf } from '../state/store.ts'
 import { placeIn } from '../state/yaml-place.ts'
 
-/** A NodePool's manifest, changed, and what would come of it. */
+/** A NodePool's manifest to edit, and the effect of the change. */
 export function WhatIfView(): JSX.Element {
   const names = rowsOf('pools')
     .map(({ name }) => name)
@@ -133,7 +133,7 @@ function Editor({ name, original }: { readonly name: string; readonly original: 
 
 const checkAfterMs = 300
 
-/** What is wrong, soon after the last key. */
+/** Problems of the text, checked shortly after the last key. */
 function useProblems(text: string): readonly TextProblem[] {
   const [problems, setProblems] = useState<readonly TextProblem[]>([])
   useEffect(() => {

@@ -1,8 +1,7 @@
-/** A column of a table. */
 import type { Look } from '../paint.ts'
 
 export interface Cell {
-  /** Not yet fit for a screen: texts of objects may hold anything. */
+  /** Raw text of an object; escaped when it is drawn. */
   readonly text: string
   readonly look?: Look | undefined
 }
@@ -10,20 +9,19 @@ export interface Cell {
 export interface Column<R> {
   readonly title: string
   readonly cell: (row: R) => Cell
-  /** Columns with a high number are left out first where there is no room. */
+  /** Columns with the highest rank are dropped first if there is not enough room. */
   readonly rank: number
-  /** At most; default 40. */
+  /** Maximum width; default 40. */
   readonly widest?: number
   readonly side?: 'left' | 'right'
-  /** Of names the middle is left out, of sentences the end. */
+  /** Which part of a long text is dropped: the middle of names, the end of sentences. */
   readonly cut?: 'middle' | 'end'
-  /** Takes the room that is left. */
+  /** Takes the remaining width. */
   readonly grows?: true
-  /** Only when asked for with Ctrl-W, or where there is room. */
+  /** Only shown after Ctrl-W, or if there is room. */
   readonly isWide?: true
 }
 
-/** What cells are made with. */
 export interface CellFacts {
   readonly nowMs: number
   readonly resources: readonly string[]

@@ -72,14 +72,14 @@ export function claimColumns(facts: CellFacts): readonly Column<ClaimRow>[] {
   ]
 }
 
-/** The bar of a resource; on lines below the first its name stands before it. */
+/** The bar of a resource; below the first line it is preceded by the name. */
 export function resourceCell({ resources }: NodeRow, resource: string): Cell {
   const part = partOf(resources, resource)
   const percent = percentText(part).padStart(4)
   return { text: `${barText(part, barWidth)} ${percent}`, look: lookOf(part) }
 }
 
-/** What stands on the line of a further resource. */
+/** The line of an additional resource. */
 export function resourceLine(row: NodeRow, resource: string): string {
   const { used, allocatable } = ownValue(row.resources, resource) ?? {}
   return `${resource} ${amountText(resource, used)}/${amountText(resource, allocatable)}`

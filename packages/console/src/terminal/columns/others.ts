@@ -5,10 +5,9 @@ import type { DecisionRow, PendingPodRow, PodOnNode, PoolRow, Share } from '../.
 import { ageText, amountText } from '../amounts.ts'
 import { type Cell, type CellFacts, type Column, text } from './column.ts'
 
-/** A line of the costs. */
 export interface CostLine extends CostGroup {
   readonly id: string
-  /** Without them, nobody knows what of it is requested. */
+  /** If not, requests are unknown. */
   readonly arePodsKnown: boolean
   readonly labels: Readonly<Record<string, string>>
 }
