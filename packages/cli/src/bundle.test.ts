@@ -162,15 +162,15 @@ async function startUpMs(
     { ...settings, TMPDIR: '/dev/null' },
     [program],
   )
-  const said = () => `${controller.out()}${controller.err()}`
+  const output = () => `${controller.out()}${controller.err()}`
   const unlessEnded = async (answer: () => Promise<true | undefined>) => {
-    if (controller.child.exitCode !== null) throw new Error(`the controller ended: ${said()}`)
+    if (controller.child.exitCode !== null) throw new Error(`the controller ended: ${output()}`)
     return await answer()
   }
   await eventually(
     30_000,
     () => unlessEnded(isReconciled),
-    () => `the NodePool is looked at: ${said()}`,
+    () => `the NodePool is looked at: ${output()}`,
   )
   const first = since()
   const firstCpu = await cpuMs(controller.child.pid)
@@ -179,9 +179,9 @@ async function startUpMs(
   await eventually(
     30_000,
     () => unlessEnded(claims),
-    () => `the pod gets a NodeClaim: ${said()}`,
+    () => `the pod gets a NodeClaim: ${output()}`,
   )
   const claim = since()
-  assert.deepEqual(await controller.end('SIGTERM'), { code: 0, signal: null }, said())
+  assert.deepEqual(await controller.end('SIGTERM'), { code: 0, signal: null }, output())
   return { first, firstCpu, claim }
 }

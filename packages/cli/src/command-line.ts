@@ -1,13 +1,13 @@
-/** What the registrations of commands share: values of options, examples, exit codes. */
+/** Shared by the registrations of commands: values of options, examples, exit codes. */
 import { parseDuration } from '@tenon/api/duration'
 import { CommanderError, InvalidArgumentError } from 'commander'
 
-/** Of commands whose exit code 1 is an answer: a command line that cannot be read exits with 2. */
+/** For commands whose exit code 1 is an answer: an invalid command line exits with 2. */
 export function couldNotRun(error: CommanderError): never {
   throw error.exitCode === 0 ? error : new CommanderError(2, error.code, error.message)
 }
 
-/** Ends the command with an exit code that is an answer and needs no words. */
+/** Exits with a code that is an answer, without an error message. */
 export function exitWith(code: number): void {
   if (code !== 0) throw new CommanderError(code, 'tenon.answer', '')
 }

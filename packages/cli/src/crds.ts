@@ -9,7 +9,7 @@ import type { ProviderModule } from '@tenon/provider'
 import { stringify } from 'yaml'
 import { builtInProviders } from './providers.ts'
 
-/** Every CustomResourceDefinition that Tenon serves with these providers. */
+/** Every CustomResourceDefinition of Tenon and these providers. */
 export async function allCrds(
   providers: readonly ProviderModule[] = builtInProviders,
 ): Promise<readonly object[]> {
@@ -17,12 +17,12 @@ export async function allCrds(
   return [nodePoolCrd, nodeClaimCrd, nodeOverlayCrd, capacityBufferCrd, provisioningRequestCrd, ...own.flat()]
 }
 
-/** The definitions as one YAML stream, ready for `kubectl apply -f -`. */
+/** The definitions as one YAML stream, for `kubectl apply -f -`. */
 export async function crdsYaml(providers: readonly ProviderModule[] = builtInProviders): Promise<string> {
   return (await crdDocuments(providers)).map(({ yaml }) => `---\n${yaml}`).join('')
 }
 
-/** Each definition as a YAML document of its own, with its name. */
+/** Each definition as a YAML document, with its name. */
 export async function crdDocuments(
   providers: readonly ProviderModule[] = builtInProviders,
 ): Promise<readonly { readonly name: string; readonly yaml: string }[]> {
@@ -32,7 +32,7 @@ export async function crdDocuments(
   }))
 }
 
-/** YAML with every text on one line and nothing named twice. */
+/** YAML without line folding and without aliases. */
 export function yamlDocument(value: unknown): string {
   return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false })
 }

@@ -1,7 +1,7 @@
-/** Exit code of a start that its settings make impossible (operations.md 2). */
+/** Exit code if the settings are invalid (operations.md 2). */
 export const startUpExitCode = 2
 
-/** A failure that the user can fix: one clear line on stderr, then the exit code, 1 unless told. */
+/** An error that the user can fix: printed as one line on stderr. Exit code 1 by default. */
 export class CliError extends Error {
   readonly exitCode: number
 
@@ -11,20 +11,19 @@ export class CliError extends Error {
     this.exitCode = options?.exitCode ?? 1
   }
 
-  /** What is printed. */
   get line(): string {
     return `tenon: ${this.message}`
   }
 
-  /** The same failure of a command whose exit code 1 is an answer. */
+  /** The same error for a command whose exit code 1 is an answer. */
   exitingWith(exitCode: number): CliError {
     return new CliError(this.message, { cause: this, exitCode })
   }
 }
 
 /**
- * A failure in kubectl's words, such as `Error from server (NotFound): nodes "a" not found`.
- * Scripts look for these words at the start of a line, so that nothing stands before them.
+ * An error in kubectl's words, such as `Error from server (NotFound): nodes "a" not found`. Scripts expect them
+ * at the start of the line, so no prefix is printed.
  */
 export class KubectlError extends CliError {
   override get line(): string {

@@ -1,25 +1,24 @@
-/** What the leader's Lease tells of where the leader is asked (ask.md 1). */
+/** Annotations on the Lease that say where the leader's debug port is (ask.md 1). */
 
-/** Name of the Lease; Karpenter's own, so that only one of the two leads. */
+/** Karpenter's own name, so that Karpenter and Tenon never lead at the same time. */
 export const leaseName = 'karpenter-leader-election'
 
-/** Annotations of that Lease. */
 export const leaderAnnotations = {
-  /** Who wrote them: they hold while it is the holder. */
+  /** The identity of the process that wrote the annotations; they are valid while it holds the lease. */
   leader: 'tenon.sh/leader',
   /** Debug port on the loopback address of the leader's pod. */
   port: 'tenon.sh/debug-port',
-  /** In place of the port, outside of a pod: address on the loopback of the host. */
+  /** Used instead of the port if the leader does not run in a pod: a loopback address of its host. */
   url: 'tenon.sh/debug-url',
 } as const
 
-/** Where the debug pages of one process are. */
+/** Where the debug pages of a process are. */
 export interface DebugPlace {
   readonly port: number
   readonly isInPod: boolean
 }
 
-/** The annotations of a leader; without a debug port only who it is. */
+/** The annotations of a leader. Without a debug port, only its identity. */
 export function annotationsOf(
   identity: string,
   debug: DebugPlace | undefined,

@@ -1,4 +1,4 @@
-/** Finds the provider that `--provider` names: a built-in one, a module file or a package. */
+/** Loads the provider of `--provider`: a built-in one, a module file or a package. */
 import { createRequire } from 'node:module'
 import { isAbsolute, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -8,18 +8,17 @@ import { CliError } from './errors.ts'
 import { coreOptions } from './options/definitions.ts'
 import { builtInProviders } from './providers.ts'
 
-/** The providers of one run. */
 export interface Providers {
-  /** The built-in ones, and the one from outside that is asked for. */
+  /** The built-in ones, and the external one if `--provider` names it. */
   readonly all: readonly ProviderModule[]
-  /** The one that is asked for; absent when none is. */
+  /** The provider of `--provider`; absent without the flag. */
   readonly chosen?: ProviderModule
 }
 
 /**
  * Loads the provider.
  * @param asked the value of `--provider`; empty for none.
- * @param cwd the folder that relative paths start from and packages are looked up from.
+ * @param cwd base of relative paths and package lookups.
  * @throws CliError naming what is wrong with the value or the module, and the fix.
  */
 export async function loadProviders(asked: string, cwd: string): Promise<Providers> {
@@ -30,7 +29,7 @@ export async function loadProviders(asked: string, cwd: string): Promise<Provide
   return { all: [...builtInProviders, chosen], chosen }
 }
 
-/** The value of `--provider` on a command line that is not read yet; of a flag given twice the last one is used. */
+/** Reads `--provider` from a command line before it is parsed; the last one counts. */
 export function providerAsked(
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
@@ -75,7 +74,7 @@ const isListOf = (fields: readonly string[]) => (value: unknown) =>
 const optionForm = 'a list of options with flag, variable, kind, takes and meaning'
 const isOptions = isListOf(['flag', 'variable', 'kind', 'takes', 'meaning'])
 
-/** What each field of a module must be. */
+/** The required type of each field of a module. */
 const form: readonly (readonly [keyof ProviderModule, (value: unknown) => boolean, string])[] = [
   [
     'name',
@@ -126,8 +125,8 @@ function moduleIn(exported: unknown, asked: string): ProviderModule {
 }
 
 /**
- * The provider that knows most nodes: one that manages them comes before one whose instances they are. Undefined when
- * none knows any.
+ * The provider that recognizes most nodes; one that manages them takes precedence over one whose instances they
+ * are. Undefined if none recognizes any.
  */
 export async function recognizedProvider(
   modules: readonly ProviderModule[],

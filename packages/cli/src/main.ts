@@ -1,11 +1,11 @@
 #!/usr/bin/env node
-/** The `tenon` process: the only place that touches argv, the environment and the standard streams. */
+/** The `tenon` process: the only place that accesses argv, the environment and the standard streams. */
 import module from 'node:module'
 import { text as readAll } from 'node:stream/consumers'
 import type { Io, ProgramEnd } from './io.ts'
 
-// Most of a start's CPU time and memory is compiling; what an earlier start compiled is kept in the
-// folder for temporary files. What is imported above this line is not. Threads learn of it from the environment.
+// Compilation dominates CPU time and memory of a start, so its results are cached in the temporary directory.
+// Imports above this line are not cached. Threads inherit the setting through the environment.
 const { directory } = module.enableCompileCache()
 if (directory !== undefined) process.env['NODE_COMPILE_CACHE'] ??= directory
 const { CommanderError } = await import('commander')
@@ -14,7 +14,7 @@ const { createProgram } = await import('./program.ts')
 const { processTerminal } = await import('./commands/view/terminal.ts')
 
 const interrupted = new AbortController()
-/** Ends a shutdown that hangs: sooner for who waits at a terminal than for who hands over a lease. */
+/** Kills the process if the shutdown hangs: sooner if a user waits at a terminal, later if a lease is handed over. */
 const shutdownLimitMs = { SIGINT: 1800, SIGTERM: 8000 }
 let exitCode = 0
 
@@ -34,7 +34,7 @@ process.on('SIGTERM', () => {
 process.on('SIGQUIT', () => {
   interrupt(0, shutdownLimitMs.SIGTERM)
 })
-// A closed pipe is the reader's choice, not an error.
+// A closed pipe is the reader's decision, not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(exitCode)
   throw error

@@ -6,7 +6,7 @@ import type { UnstructuredObject } from '@tenon/api'
 import { CliError } from './errors.ts'
 import { readBooleanWords, readStream } from './yaml-text.ts'
 
-/** One object with the place it was read from. */
+/** An object and its position. */
 export interface Manifest {
   readonly object: UnstructuredObject
   /** `FILE:LINE`. */
@@ -15,24 +15,24 @@ export interface Manifest {
 
 const extensions: ReadonlySet<string> = new Set(['.yaml', '.yml', '.json'])
 
-/** Something that is named, or found in a directory, and cannot be read. */
+/** A file that cannot be read. */
 export interface Unreadable {
   readonly path: string
   /** `cannot read PATH: REASON`. */
   readonly message: string
 }
 
-/** Files to read, and what could not be looked into. */
+/** Files to read, and those that cannot be read. */
 export interface FoundFiles {
   readonly files: readonly string[]
   readonly unreadable: readonly Unreadable[]
 }
 
 /**
- * Every object of the given files, directories (their own files, by name) and lists. A file that cannot be
- * read costs only itself.
- * @param warn is told about what is omitted, and about keys that are given twice.
- * @throws CliError naming the file, the line and what is wrong, when nothing can be read.
+ * Every object of the given files, directories (their own files, by name) and lists. An unreadable file does
+ * not affect the others.
+ * @param warn called for omitted objects and duplicate keys.
+ * @throws CliError naming the file, the line and the problem, if nothing can be read.
  */
 export async function readManifests(
   paths: readonly string[],
@@ -59,8 +59,8 @@ export async function readManifests(
 }
 
 /**
- * The file itself, or the manifests of a directory in order of their names; with `isRecursive` those of the
- * directories below as well.
+ * The file itself, or the manifests of a directory sorted by name; with `isRecursive` those of its
+ * subdirectories too.
  * @throws CliError for a directory without manifests.
  */
 export async function filesOf(path: string, cwd: string, isRecursive = false): Promise<FoundFiles> {
@@ -93,7 +93,6 @@ async function manifestsIn(directory: string, cwd: string, isRecursive: boolean)
   return { files, unreadable }
 }
 
-/** What to say of a path that cannot be read. */
 export function unreadableAt(path: string, cause: unknown): Unreadable {
   return { path, message: `cannot read ${path}: ${reasonOf(cause)}` }
 }
@@ -109,7 +108,11 @@ async function readManifestFile(
   return parseManifests(name, text, warn)
 }
 
-/** Every object of a YAML or JSON text; `name` stands in messages. @throws CliError for broken text. */
+/**
+ * Every object of a YAML or JSON text.
+ * @param name for messages.
+ * @throws CliError for invalid text.
+ */
 export function parseManifests(
   name: string,
   text: string,

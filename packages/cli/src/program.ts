@@ -1,4 +1,4 @@
-/** The commands of `tenon`: a folder each in `commands/`, which is loaded when it is named. */
+/** The commands of `tenon`, each in a folder of `commands/` that is loaded on demand. */
 import { Command } from 'commander'
 import type { Io } from './io.ts'
 import { examples } from './command-line.ts'
@@ -41,8 +41,8 @@ const commands: ReadonlyMap<string, () => Promise<AddCommand>> = new Map([
 ])
 
 /**
- * The command tree; running it writes to `io` only.
- * @param asked the first word of the command line: if it names a command, no other one is loaded.
+ * Builds the command tree. Commands write only to `io`.
+ * @param asked the first argument: if it names a command, only that one is loaded.
  */
 export async function createProgram(io: Io, asked = ''): Promise<Command> {
   const named = commands.get(asked)
@@ -66,7 +66,7 @@ export async function createProgram(io: Io, asked = ''): Promise<Command> {
   return program
 }
 
-/** The parser's complaint as one line in the form of every other error. */
+/** Formats an error of the parser like all other errors. */
 function usageError(text: string): string {
   const line = text
     .replace(/^error: /, '')

@@ -1,4 +1,4 @@
-/** The clouds that Tenon knows, with the simulators that the embedded cluster runs them in. */
+/** The built-in clouds, with the simulators for the embedded cluster. */
 import type { ProviderModule } from '@tenon/provider'
 import { cleverCloud as cleverCloudModule } from '@tenon/provider-clever-cloud/module'
 import { clusterApi as clusterApiModule } from '@tenon/provider-cluster-api/module'

@@ -1,4 +1,4 @@
-/** Recordings that are named on the command line. */
+/** Reads recordings that are named on the command line. */
 import { resolve } from 'node:path'
 import { type ReadTrace, readTraceFile, type TraceEnd, type TraceRecord } from '@tenon/ask'
 import { CliError } from './errors.ts'
@@ -21,8 +21,8 @@ export function warnOfCut({ err }: Pick<Io, 'err'>, file: string, end: TraceEnd)
 }
 
 /**
- * The records of a file, of which there is at least one session; said on stderr when the file was cut off.
- * @throws CliError naming the file that cannot be read, or tells nothing.
+ * The records of a file with at least one session. Prints a warning if the file is truncated.
+ * @throws CliError naming the file that is unreadable or empty.
  */
 export async function traceRecords(
   io: Pick<Io, 'cwd' | 'err'>,

@@ -5,7 +5,7 @@ import manifest from '../../../package.json' with { type: 'json' }
 /** Version of this program and of every package that is published with it. */
 export const version: string = manifest.version
 
-/** What metrics tell of this program; the architecture as Go names it. */
+/** Labels of the build metric; the architecture is named as in Go. */
 export const build: BuildInfo = {
   version,
   runtime,

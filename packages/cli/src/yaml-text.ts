@@ -1,4 +1,4 @@
-/** Reads YAML as kubectl does, with the places of what is read. */
+/** Parses YAML as kubectl does, with positions. */
 import {
   type Document,
   isMap,
@@ -11,7 +11,7 @@ import {
   visit,
 } from 'yaml'
 
-/** A place in a text; both count from 1. */
+/** A position in a text; both count from 1. */
 interface TextPlace {
   readonly line: number
   readonly column: number
@@ -20,24 +20,23 @@ interface TextPlace {
 /** One document of a stream. */
 interface ReadDocument {
   readonly document: Document<ParsedNode>
-  /** Why it is no YAML. */
+  /** Why it is not valid YAML. */
   readonly error: { readonly offset: number; readonly message: string } | undefined
-  /** Keys that a map holds more than once: the last one is used. */
+  /** Keys that a map contains more than once; the last one is used. */
   readonly repeatedKeys: readonly { readonly offset: number; readonly key: string }[]
 }
 
-/** The documents of a text. */
 export interface ReadStream {
   readonly documents: readonly ReadDocument[]
   readonly placeOf: (offset: number) => TextPlace
 }
 
-/** Quoted texts and flow collections that are set right, at most, before a text is given up. */
+/** How many quoted strings and flow collections are repaired before the text is rejected. */
 const maxRepairs = 1000
 
 /**
- * Reads a YAML stream or JSON. Lines of quoted texts and of flow collections may begin anywhere, which
- * the library allows only where they stand deeper than what holds them; keys may be repeated.
+ * Parses a YAML stream or JSON. More tolerant than the library: lines of quoted strings and flow collections
+ * may have any indentation, and keys may be repeated.
  */
 export function readStream(text: string): ReadStream {
   const lines = text.split('\n')
@@ -62,12 +61,12 @@ export function readStream(text: string): ReadStream {
   }
 }
 
-/** Moves lines to the right that belong to something begun before them; false when none is to be moved. */
+/** Indents lines that continue something; false if there are none. */
 function repair(lines: string[], error: YAMLParseError, line: number, padding: Map<number, number>): boolean {
   if (error.code === 'BAD_INDENT' && error.message.startsWith('Flow ')) return pad(lines, line, line, padding)
   const quote = /^Missing closing (["'])quote/.exec(error.message)?.[1]
   if (quote !== undefined) return padQuoted(lines, line + 1, quote, padding)
-  // A line that ends with an escaped quote looks as if its text ended there.
+  // A line that ends with an escaped quote looks as if the string ended there.
   const open = openQuote(lines[line - 1] ?? '')
   return open !== undefined && padQuoted(lines, line, open, padding)
 }
@@ -77,13 +76,13 @@ function padQuoted(lines: string[], from: number, quote: string, padding: Map<nu
   return last !== undefined && pad(lines, from, last, padding)
 }
 
-/** The quote of a text that begins on a line and goes on behind it. */
+/** The quote of a string that begins on a line and continues after it. */
 function openQuote(line: string): string | undefined {
   const [, quote, rest = ''] = /^[\s-]*(?:[^\s"'#][^"']*?:\s+)?(["'])(.*)$/s.exec(line) ?? []
   return quote === undefined || closingLine([rest], 0, quote) !== undefined ? undefined : quote
 }
 
-/** The line on which a quoted text ends that goes on at `from`. */
+/** The line on which the quoted string at `from` ends. */
 function closingLine(lines: readonly string[], from: number, quote: string): number | undefined {
   const inner = quote === '"' ? /\\.|"/gs : /''|'/g
   for (let line = from; line < lines.length; line++) {
@@ -108,7 +107,7 @@ function pad(lines: string[], from: number, to: number, padding: Map<number, num
   return isMoved
 }
 
-/** One column more than the deepest thing begun on the last line with text before `line`. */
+/** One column more than the innermost element begun on the last non-empty line before `line`. */
 function indentAbove(lines: readonly string[], line: number): number {
   const above = lines.slice(0, line).findLast((text) => text.trim() !== '') ?? ''
   return (/^[\s-]*/.exec(above)?.[0].length ?? 0) + 1
@@ -132,7 +131,7 @@ const octal = /^([+-]?)0([0-7]+)$/
 const binary = /^([+-]?)0b([01]+)$/
 const grouped = /^[+-]?[0-9][0-9_]*_[0-9_]*$/
 
-/** Numbers that YAML 1.2 reads otherwise: `0644` is octal to kubectl. */
+/** YAML 1.1 numbers that YAML 1.2 reads differently: `0644` is octal to kubectl. */
 function readNumbers(document: Document): void {
   visit(document, {
     Scalar: (_key, scalar) => {
@@ -146,7 +145,7 @@ function readNumbers(document: Document): void {
   })
 }
 
-/** Reads `yes`, `no`, `on` and `off` without quotes as booleans, as kubectl does. */
+/** Reads unquoted `yes`, `no`, `on` and `off` as booleans, as kubectl does. */
 export function readBooleanWords(document: Document): void {
   visit(document, {
     Scalar: (key, scalar) => {

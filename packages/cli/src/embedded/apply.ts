@@ -1,11 +1,11 @@
-/** Applies manifests to the embedded cluster as `kubectl apply --server-side` would. */
+/** Applies manifests to the embedded cluster as `kubectl apply --server-side` does. */
 import { apiVersionOf, pathOf, type Status, type UnstructuredObject } from '@tenon/api'
 import { type Clock, readText } from '@tenon/runtime'
 import { CliError } from '../errors.ts'
 import type { Manifest } from '../manifests.ts'
 import type { Cluster } from './cluster.ts'
 
-/** Kinds that others need are applied first. */
+/** Kinds that others depend on are applied first. */
 const order = [
   'CustomResourceDefinition',
   'Namespace',
@@ -19,8 +19,8 @@ const establishMs = 50
 const establishAttempts = 40
 
 /**
- * @param warn is told what the API server warns of, such as fields that have no effect.
- * @throws CliError naming the manifest, the field and the reason of the first refusal.
+ * @param warn called with warnings of the API server.
+ * @throws CliError naming the first manifest that was rejected, the field and the reason.
  */
 export async function applyManifests(
   cluster: Cluster,
@@ -74,7 +74,7 @@ function warningsOf(header: string | undefined): readonly string[] {
   return [...(header ?? '').matchAll(quoted)].map(([, text = '']) => text.replace(/\\(.)/g, '$1'))
 }
 
-/** A definition just applied is served a moment later. */
+/** A new definition is served after a moment. */
 async function definitionOf(cluster: Cluster, object: UnstructuredObject, clock: Clock) {
   for (let attempt = 0; ; attempt++) {
     const found = cluster.server.local

@@ -2,10 +2,10 @@
 import { request } from 'node:https'
 import type { WebhookAnswer, WebhookCall } from '@tenon/devcluster'
 
-/** Answers are small; more than this is no answer. */
+/** Limit of a response; real ones are small. */
 const maxAnswerBytes = 4 * 1024 * 1024
 
-/** Posts a review. Whatever goes wrong is an answer in the words of the real server. */
+/** Posts a review. Every failure becomes an answer with kube-apiserver's message. */
 export async function callWebhook(call: WebhookCall): Promise<WebhookAnswer> {
   const failed = (reason: string): WebhookAnswer => ({
     kind: 'failed',

@@ -1,4 +1,4 @@
-/** Brings the embedded cluster onto sockets and disk for `tenon up` and `tenon devcluster`. */
+/** Serves the embedded cluster on sockets and stores it on disk, for `tenon up` and `tenon devcluster`. */
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, relative, resolve } from 'node:path'
 import {
@@ -30,11 +30,11 @@ const host = '127.0.0.1'
 export type Cluster = DevCluster<SimulatedProvider>
 
 export interface ClusterPorts {
-  /** Absent: the usual port, or a free one when it is taken; so for {@link apiPort}. */
+  /** Absent: the default port, or a free one if it is in use. The same holds for {@link apiPort}. */
   readonly port?: number
   readonly apiPort?: number
   readonly dataDir?: string
-  /** Milliseconds that every simulated instance takes to boot; some seconds, drawn again, when absent. */
+  /** Milliseconds that every simulated instance takes to boot; absent: a few seconds, random for each. */
   readonly bootDelay?: number
   /** See {@link SimulationPace.isHurried}. */
   readonly isHurried?: boolean
@@ -42,34 +42,34 @@ export interface ClusterPorts {
   readonly hasNodeGroups?: boolean
 }
 
-/** What something is, and where it is found. */
+/** A label and an address or path, to be printed. */
 export type Whereabouts = readonly [what: string, place: string]
 
-/** One line for each, places below each other. */
+/** One row per line, with aligned columns. */
 export function aligned(rows: readonly Whereabouts[]): string {
   const width = Math.max(...rows.map(([what]) => what.length)) + 2
   return rows.map(([what, place]) => `${what.padEnd(width)}${place}`).join('\n')
 }
 
-/** A cluster that answers on sockets. */
+/** A cluster that listens on sockets. */
 export interface RunningCluster {
   readonly cluster: Cluster
   readonly apiUrl: string
-  /** Where other pages than the API are served, if anywhere. */
+  /** Where pages besides the API are served, if any. */
   readonly pagesUrl?: string
-  /** Path to show to the user. */
+  /** Path to print for the user. */
   readonly kubeconfig: string
-  /** Where the cloud is, and other pages: what it is, and its place. */
+  /** The addresses of the cloud and of other pages. */
   readonly whereabouts: readonly Whereabouts[]
-  /** Variables for the provider. */
+  /** Environment variables for the provider. */
   readonly settings: Readonly<Record<string, string>>
   stop(): Promise<void>
 }
 
 /**
  * Starts the cluster, its sockets and its kubeconfig.
- * @param extra answers paths besides the cloud's on the same port, such as `/metrics`.
- * @throws CliError naming the port or the directory that cannot be used.
+ * @param extra serves additional paths on the cloud's port, such as `/metrics`.
+ * @throws CliError naming the port or directory that cannot be used.
  */
 export async function startCluster(
   io: Io,
@@ -140,7 +140,7 @@ export async function startCluster(
   }
 }
 
-/** Whoever is answered that something was written finds it again, even if the process is killed at once. */
+/** A write is only confirmed once it is on disk, so that it survives if the process is killed. */
 function answeringWhenSaved(handler: HttpHandler, { saved }: Pick<DataDirectory, 'saved'>): HttpHandler {
   return async (request, signal) => {
     const response = await handler(request, signal)
@@ -170,7 +170,7 @@ async function listenApi(
   )
 }
 
-/** The cloud's API, if it has one, and what `extra` answers besides. */
+/** The cloud's API, if it has one, and the paths of `extra`. */
 function pagesOf(
   { cloud: { api } }: Cluster,
   data: Pick<DataDirectory, 'saved'>,
@@ -185,7 +185,7 @@ function pagesOf(
   }
 }
 
-/** One port for all pages; undefined where there are none. */
+/** One port for all pages; undefined if there are none. */
 async function listenPages(
   handler: HttpHandler | undefined,
   what: string,
@@ -217,13 +217,13 @@ function whereaboutsOf(
 
 interface Listener {
   readonly what: string
-  /** The port asked for, if any. */
+  /** The port given by the user, if any. */
   readonly port: number | undefined
   readonly usual: number
   readonly option: string
 }
 
-/** A port that was asked for has to be free; in place of the usual one a free one is taken. */
+/** A port given by the user must be free; the default one is replaced by a free one. */
 async function listenOn(
   { what, port, usual, option }: Listener,
   listen: (port: number) => Promise<SocketServer>,
@@ -254,7 +254,7 @@ function isTaken(error: unknown): boolean {
 const notFound: HttpHandler = () =>
   Promise.resolve({ status: 404, headers: {}, body: (async function* () {})() })
 
-/** @returns the path to show to the user. */
+/** @returns the path to print for the user. */
 async function writeKubeconfig(io: Io, text: string): Promise<string> {
   const path = resolve(io.cwd, '.tenon', 'kubeconfig')
   try {

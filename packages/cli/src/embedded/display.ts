@@ -9,8 +9,8 @@ const showCursor = '\u001b[?25h'
 const hideCursor = '\u001b[?25l'
 
 /**
- * Shows the cluster until `signal` aborts: a live screen on a terminal, a line per change elsewhere.
- * @param header stands above the screen.
+ * Shows the cluster until `signal` aborts: a live screen on a terminal, otherwise one line per change.
+ * @param header printed above the screen.
  */
 export async function display(
   io: Io,

@@ -42,7 +42,7 @@ export function figuresOf({ server, cloud }: Cluster): ClusterFigures {
   }
 }
 
-/** What the prices of a cloud are told in. */
+/** The currency of a cloud's prices. */
 export function priceUnitOf({ priceUnit = 'EUR' }: Cluster['cloud']): string {
   return priceUnit
 }

@@ -1,4 +1,4 @@
-/** What the command lines of `tenon up` and `tenon devcluster` share. */
+/** Flags that `tenon up` and `tenon devcluster` share. */
 import { CliError } from '../errors.ts'
 import { builtInProviders } from '../providers.ts'
 
@@ -13,7 +13,7 @@ export interface CloudFlag {
   readonly cloud?: string
 }
 
-/** Reads `--cloud` as `--provider`. */
+/** Accepts `--cloud` as an alias of `--provider`. */
 export function withProvider<O extends CloudFlag>({ cloud, ...options }: O): Omit<O, 'cloud'> {
   if (cloud === undefined) return options
   const { provider = cloud } = options
@@ -22,7 +22,7 @@ export function withProvider<O extends CloudFlag>({ cloud, ...options }: O): Omi
   return { ...options, provider }
 }
 
-/** What help says of a port that is left open. */
+/** Describes a default port in the help. */
 export function usually(number: number): string {
   return `default: ${number}, or a free one if that is in use`
 }

@@ -1,4 +1,4 @@
-/** Renders the view of `tenon up`: pods, nodes, claims and their cost. */
+/** Renders the screen of `tenon up`: pods, nodes, claims and their cost. */
 import { priceText } from '@tenon/api'
 
 export interface ClusterFigures {
@@ -6,12 +6,12 @@ export interface ClusterFigures {
   readonly nodes: readonly NodeRow[]
   /** Claims without a Node yet. */
   readonly claimsStarting: readonly ClaimRow[]
-  /** Instances without a known price are counted apart. */
+  /** Sum of the known prices. */
   readonly pricePerHour: number
   /** Such as `EUR`. */
   readonly priceUnit: string
   readonly unpriced: number
-  /** Instances the cloud bills for. */
+  /** Instances that the cloud bills for. */
   readonly instances: number
 }
 
@@ -31,7 +31,7 @@ export interface ClaimRow {
   readonly waitingFor: string
 }
 
-/** One line for logs and pipes; changes only when the picture does. */
+/** One line for logs and pipes; it changes only if the screen does. */
 export function plainLine(figures: ClusterFigures): string {
   const { pods, nodes } = figures
   const ready = nodes.filter((node) => node.state === 'Ready').length

@@ -1,25 +1,25 @@
-/** Finds the cloud that an embedded cluster runs in. */
+/** Finds the simulated cloud of an embedded cluster. */
 import type { ProviderModule, ProviderSimulator } from '@tenon/provider'
 import { CliError } from '../errors.ts'
 import { loadProviders } from '../load-provider.ts'
 
-/** A cloud that can be simulated. */
+/** A cloud with a simulator. */
 export interface ChosenCloud {
-  /** As people write it. */
+  /** Name for people. */
   readonly title: string
-  /** The value of `--provider` that names it. */
+  /** Its value of `--provider`. */
   readonly asked: string
   readonly module: ProviderModule
   readonly simulator: ProviderSimulator
-  /** All whose kinds are served. */
+  /** Providers whose kinds are served. */
   readonly providers: readonly ProviderModule[]
 }
 
 /**
  * Loads the cloud and its simulator.
- * @param asked the value of `--provider`; the first cloud of the list with a simulator, when empty.
+ * @param asked the value of `--provider`; if empty, the first cloud with a simulator.
  * @param cwd see {@link loadProviders}.
- * @throws CliError when there is no such cloud, or it has no simulator.
+ * @throws CliError if there is no such cloud, or it has no simulator.
  */
 export async function simulatedCloud(asked: string = '', cwd: string): Promise<ChosenCloud> {
   const { all, chosen } = await loadProviders(asked, cwd)

@@ -1,17 +1,16 @@
-/** JUnit XML, which CI systems read: what the schemas of Jenkins and of Maven Surefire both admit. */
+/** JUnit XML for CI systems, valid against the schemas of both Jenkins and Maven Surefire. */
 
-/** A test that has ended. Texts may hold anything. */
+/** A test and its result. Texts may contain any characters. */
 export interface JunitCase {
   readonly className: string
   readonly name: string
   readonly durationMs: number
-  /** Absent when it passed. */
+  /** Absent if it passed. */
   readonly failure?: { readonly message: string; readonly type: string; readonly text: string }
-  /** What it printed, if anything. */
+  /** Its output, if any. */
   readonly output?: string
 }
 
-/** One suite with its cases. */
 export function junitXml(suite: string, cases: readonly JunitCase[]): string {
   const failures = cases.filter(({ failure }) => failure !== undefined).length
   const total = cases.reduce((sum, { durationMs }) => sum + durationMs, 0)
@@ -48,7 +47,7 @@ function text(value: string): string {
   return allowed(value).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 }
 
-/** Line ends would become spaces. */
+/** Escapes newlines, which XML would turn into spaces. */
 function attribute(value: string): string {
   return text(value)
     .replaceAll('"', '&quot;')
@@ -57,7 +56,7 @@ function attribute(value: string): string {
     .replaceAll('\t', '&#9;')
 }
 
-/** XML 1.0 has no way to write other characters. */
+/** Removes characters that XML 1.0 cannot represent. */
 function allowed(value: string): string {
   return value
     .toWellFormed()

@@ -1,4 +1,4 @@
-/** Colours, where they are wanted (https://no-color.org). */
+/** Colours, if the user wants them (https://no-color.org). */
 import type { Io } from '../io.ts'
 import type { ColorChoice } from './flags.ts'
 
@@ -6,10 +6,10 @@ const codes = { red: 31, green: 32, yellow: 33, bold: 1, dim: 2 } as const
 
 export type Style = keyof typeof codes
 
-/** Puts a text into a colour, or leaves it as it is. */
+/** Colours a text, or returns it as it is. */
 export type Paint = (style: Style, text: string) => string
 
-/** On a terminal without `NO_COLOR`, or when asked for. Colour is never the only sign. */
+/** On a terminal without `NO_COLOR`, or if requested. No information depends on colour alone. */
 export function paintFor(
   { env, isTerminal }: Pick<Io, 'env' | 'isTerminal'>,
   choice: ColorChoice = 'auto',
@@ -18,7 +18,7 @@ export function paintFor(
   return isWanted ? (style, text) => `\u001b[${codes[style]}m${text}\u001b[0m` : (_style, text) => text
 }
 
-/** @param styles by how a line begins, leaving out its indentation. */
+/** @param styles by the start of a line, ignoring its indentation. */
 export function paintedLines(
   text: string,
   paint: Paint,

@@ -1,4 +1,4 @@
-/** The cluster that a command asks. */
+/** The connection of a command to its cluster. */
 import {
   createKubeClient,
   isKubeError,
@@ -13,21 +13,20 @@ import { CliError, KubectlError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import type { ClusterFlags, NamespaceFlags, SourceFlags } from './flags.ts'
 
-/** A cluster, and how it is asked. */
 export interface ClusterConnection {
   readonly client: WatchingKubeClient
   readonly config: LoadedKubeConfig
   readonly clock: Clock
 }
 
-/** From this `-v` on, each request is told. */
+/** Requests are logged from this `-v` on. */
 const requestsFrom = 6
-/** Longer than any answer takes. */
+/** Milliseconds; longer than any response takes. */
 const unlimitedMs = 24 * 3_600_000
 
 /**
- * Runs `work` on the cluster that the flags name, and closes the connection.
- * @throws KubectlError when there is none, or it refuses.
+ * Connects to the cluster of the flags, runs `work`, and disconnects.
+ * @throws KubectlError if there is no cluster, or it rejects a request.
  */
 export async function onCluster<T>(
   io: Pick<Io, 'env' | 'err'>,
@@ -45,7 +44,7 @@ export async function onCluster<T>(
   }
 }
 
-/** Whether the flags or the environment name a cluster at all. */
+/** Whether flags or environment name a cluster. */
 export function hasCluster({ env }: Pick<Io, 'env'>, flags: ClusterFlags): boolean {
   try {
     loadKubeConfig({ env, ...flags }).close()
@@ -72,7 +71,7 @@ function connectionOf(io: Pick<Io, 'err'>, flags: ClusterFlags, config: LoadedKu
   return { client, config, clock }
 }
 
-/** The namespace that flags and context choose; undefined for all. */
+/** The namespace of flags and context; undefined: all namespaces. */
 export function namespaceOf(
   { namespace, allNamespaces }: NamespaceFlags,
   { config }: Pick<ClusterConnection, 'config'>,
@@ -81,8 +80,8 @@ export function namespaceOf(
 }
 
 /**
- * The namespace that flags choose, else that of the context; `default` where facts come from elsewhere.
- * @throws KubectlError when there is no kubeconfig to ask.
+ * The namespace of the flags, else that of the context; `default` if the facts do not come from a cluster.
+ * @throws KubectlError if there is no kubeconfig.
  */
 export function chosenNamespace(
   { env }: Pick<Io, 'env'>,
@@ -101,7 +100,7 @@ export function chosenNamespace(
   }
 }
 
-/** The failure that ends a command; a bug stays itself. */
+/** The error that ends a command; bugs are rethrown as they are. */
 function commandError(cause: unknown, server: string): unknown {
   if (cause instanceof CliError) return cause
   if (cause instanceof KubeConfigError) return new KubectlError(`error: ${cause.message}`, { cause })

@@ -2,14 +2,13 @@
 import { type Command, Option } from 'commander'
 import type { ClusterFlags } from './flags.ts'
 
-/** Whether a change is made: not at all with `client`, checked by the server with `server`. */
+/** `client`: nothing is sent. `server`: the server validates the change but does not persist it. */
 export type DryRun = 'none' | 'client' | 'server'
 
 export interface ChangeFlags extends ClusterFlags {
   readonly dryRun: DryRun
 }
 
-/** Adds `--dry-run`. */
 export function withDryRun(command: Command): Command {
   return command.addOption(
     new Option('--dry-run <strategy>', 'client changes nothing; server lets the API server check the change')
@@ -18,7 +17,7 @@ export function withDryRun(command: Command): Command {
   )
 }
 
-/** What stands after a line about a change that was not made. */
+/** The suffix of the line about a change that was not made. */
 export function dryRunSuffix(dryRun: DryRun): string {
   return dryRun === 'none' ? '' : dryRun === 'client' ? ' (dry run)' : ' (server dry run)'
 }

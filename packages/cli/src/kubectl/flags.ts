@@ -1,21 +1,21 @@
-/** Flags in the shape of kubectl's: the same for every command that has them. */
+/** Flags in the style of kubectl, the same for every command that has them. */
 import { parseDuration } from '@tenon/api/duration'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 
-/** Which cluster, as whom, and what is known of it besides. */
+/** Selects the cluster and the user. */
 export interface ClusterFlags {
   readonly kubeconfig?: string
   readonly context?: string
-  /** Milliseconds; 0 for as long as it takes. */
+  /** Milliseconds; 0: no limit. */
   readonly requestTimeout?: number
   readonly verbosity?: number
 }
 
-/** Where facts come from. */
+/** Selects the source of facts. */
 export interface SourceFlags extends ClusterFlags {
-  /** File that is asked in place of a cluster. */
+  /** A file to read instead of a cluster. */
   readonly snapshot?: string
-  /** File with the instance types, for a cluster without Tenon. */
+  /** A file with instance types, for a cluster without Tenon. */
   readonly catalogue?: string
   /** URL of the controller's debug port. */
   readonly controller?: string
@@ -38,7 +38,7 @@ export interface OutputFlags {
 
 export interface ListFlags extends OutputFlags {
   readonly sortBy?: string
-  /** False when no titles are wanted. */
+  /** False: no column titles. */
   readonly headers?: boolean
   readonly showLabels?: true
 }
@@ -47,10 +47,8 @@ export interface WatchFlags {
   readonly watch?: true
 }
 
-/** When output has colours. */
 export type ColorChoice = 'auto' | 'always' | 'never'
 
-/** Adds {@link ClusterFlags}. */
 export function withClusterFlags(command: Command): Command {
   return withCluster(command).addOption(
     new Option('-v, --verbosity <level>', 'detail on stderr, 0 to 9; requests are told from 6').argParser(
@@ -66,10 +64,7 @@ function withCluster(command: Command): Command {
     .option('--request-timeout <duration>', 'limit of each request, such as 5s; 0 for none', timeout, 0)
 }
 
-/**
- * Adds {@link SourceFlags}.
- * @param hasVerbosity false for a command with a flag `-v` of its own.
- */
+/** @param hasVerbosity false for a command with its own flag `-v`. */
 export function withSourceFlags(command: Command, hasVerbosity = true): Command {
   return (hasVerbosity ? withClusterFlags(command) : withCluster(command))
     .option('-s, --snapshot <file>', 'answer from a snapshot instead of a cluster', text)
@@ -77,21 +72,18 @@ export function withSourceFlags(command: Command, hasVerbosity = true): Command 
     .option('--controller <url>', "address of the controller's debug port", url)
 }
 
-/** Adds {@link NamespaceFlags}. */
 function withNamespaceFlags(command: Command): Command {
   return command
     .option('-n, --namespace <name>', 'namespace (default: that of the context)', text)
     .option('-A, --all-namespaces', 'objects of all namespaces')
 }
 
-/** Adds {@link SelectionFlags}. */
 export function withSelectionFlags(command: Command): Command {
   return withNamespaceFlags(command)
     .option('-l, --selector <query>', 'only objects with these labels, such as app=web,tier!=db', text)
     .option('--field-selector <query>', 'only objects with these fields, such as status.phase=Pending', text)
 }
 
-/** Adds {@link OutputFlags}. */
 export function withOutputFlags(command: Command): Command {
   return command
     .option(
@@ -106,7 +98,6 @@ export function withOutputFlags(command: Command): Command {
     )
 }
 
-/** Adds {@link ListFlags}. */
 export function withListFlags(command: Command): Command {
   return withOutputFlags(command)
     .option('--sort-by <path>', 'order of objects, such as .metadata.creationTimestamp', text)
@@ -114,12 +105,11 @@ export function withListFlags(command: Command): Command {
     .option('--show-labels', 'labels as the last column')
 }
 
-/** Adds {@link WatchFlags}. */
 export function withWatchFlag(command: Command): Command {
   return command.option('-w, --watch', 'go on with changes after the answer, until Ctrl-C')
 }
 
-/** kubectl takes `-o=json` for `-o json`. */
+/** kubectl accepts `-o=json` for `-o json`. */
 function text(value: string): string {
   return value.replace(/^=/, '')
 }

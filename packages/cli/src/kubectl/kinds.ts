@@ -1,8 +1,8 @@
-/** The kinds that commands speak of, under all the names that kubectl takes. */
+/** The kinds that commands know, with all names that kubectl accepts. */
 import { autoscalingKinds, karpenterKinds, kinds, podGroupKinds, type ResourceType } from '@tenon/api'
 import { KubectlError } from '../errors.ts'
 
-/** A kind by its names on a command line. */
+/** A kind and its names on a command line. */
 export interface NamedKind {
   readonly type: ResourceType
   readonly singular: string
@@ -21,20 +21,20 @@ export const nodePoolKind: NamedKind = named(karpenterKinds.nodePool)
 export const requestKind: NamedKind = named(autoscalingKinds.provisioningRequest, 'provreq', 'provreqs')
 export const bufferKind: NamedKind = named(autoscalingKinds.capacityBuffer, 'cb')
 
-/** What explain and get answer about. */
+/** Kinds of `explain` and `get`. */
 export const askedKinds: readonly NamedKind[] = [podKind, nodeKind, nodeClaimKind, nodePoolKind]
 
-/** PodGroups of Kubernetes, of coscheduling and of Volcano; the word alone means any of them. */
+/** PodGroups of Kubernetes, coscheduling and Volcano; the bare name means any of them. */
 export const podGroupNamedKinds: readonly NamedKind[] = [
   ...podGroupKinds.kubernetes.slice(0, 1).map((type) => named(type, 'pg', 'pgs')),
   named(podGroupKinds.coscheduling),
   named(podGroupKinds.volcano),
 ]
 
-/** What explain answers about. */
+/** Kinds of `explain`. */
 export const explainedKinds: readonly NamedKind[] = [...askedKinds, requestKind, ...podGroupNamedKinds]
 
-/** What get lists. */
+/** Kinds of `get`. */
 export const listedKinds: readonly NamedKind[] = [...askedKinds, bufferKind]
 
 /** `nodes`, `nodepools.karpenter.sh`. */
@@ -48,8 +48,8 @@ export function qualifiedName({ type, singular }: NamedKind, name: string): stri
 }
 
 /**
- * The kind of that name: singular, plural or short, in any case, alone or with its group (and version).
- * @throws KubectlError when it is not among `kinds`.
+ * Finds a kind by its singular, plural or short name, in any case, with or without group and version.
+ * @throws KubectlError if it is not among `among`.
  */
 export function kindNamed(text: string, among: readonly NamedKind[] = askedKinds): NamedKind {
   const asked = text.toLowerCase()
@@ -63,7 +63,7 @@ export function kindNamed(text: string, among: readonly NamedKind[] = askedKinds
   return found
 }
 
-/** The error about an object that is not there. */
+/** The error for an object that does not exist. */
 export function notFound({ type }: NamedKind, name: string): KubectlError {
   return new KubectlError(`Error from server (NotFound): ${qualifiedPlural(type)} "${name}" not found`)
 }

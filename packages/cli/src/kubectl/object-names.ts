@@ -1,4 +1,4 @@
-/** Objects by `KIND/NAME` or `KIND/NAMESPACE/NAME`, as questions name them. */
+/** Parses `KIND/NAME` and `KIND/NAMESPACE/NAME`. */
 import type { ObjectName } from '@tenon/ask'
 import { ownValue } from '@tenon/api'
 import { KubectlError } from '../errors.ts'
@@ -6,11 +6,11 @@ import { KubectlError } from '../errors.ts'
 interface ChangedKind {
   readonly kind: string
   readonly isNamespaced: boolean
-  /** As the API server calls it in errors. */
+  /** The resource's name in errors of the API server. */
   readonly resource: string
 }
 
-/** Kinds that can be changed, by the words for them. */
+/** Kinds that can be changed, by their names on the command line. */
 const kindWords: Readonly<Record<string, ChangedKind>> = {
   pod: { kind: 'Pod', isNamespaced: true, resource: 'pods' },
   node: { kind: 'Node', isNamespaced: false, resource: 'nodes' },
@@ -22,10 +22,10 @@ const kindWords: Readonly<Record<string, ChangedKind>> = {
   job: { kind: 'Job', isNamespaced: true, resource: 'jobs.batch' },
 }
 
-/** The words, for errors. */
+/** The names, for errors. */
 export const objectKinds: readonly string[] = Object.keys(kindWords)
 
-/** @returns undefined for what is no such name. */
+/** @returns undefined if the text is not such a name. */
 export function objectNameOf(text: string): ObjectName | undefined {
   const [word = '', ...rest] = text.split('/')
   const known = ownValue(kindWords, word.toLowerCase().replace(/s$/, ''))
@@ -36,7 +36,7 @@ export function objectNameOf(text: string): ObjectName | undefined {
   return { kind: known.kind, namespace: namespace ?? '', name: name ?? '' }
 }
 
-/** The error about an object that is not there, in the words of kubectl. */
+/** The error for an object that does not exist, in the words of kubectl. */
 export function objectNotFound({ kind, name }: ObjectName): KubectlError {
   const known = Object.values(kindWords).find((each) => each.kind === kind)
   return new KubectlError(`Error from server (NotFound): ${known?.resource ?? kind} "${name}" not found`)

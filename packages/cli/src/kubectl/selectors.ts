@@ -1,4 +1,4 @@
-/** Label and field selectors in their text form. */
+/** Parses label and field selectors. */
 import {
   type KubeObject,
   type LabelSelector,
@@ -10,12 +10,12 @@ import {
 import { KubectlError } from '../errors.ts'
 import type { SelectionFlags } from './flags.ts'
 
-/** @throws KubectlError naming the part that cannot be read. */
+/** @throws KubectlError naming the invalid part. */
 export function labelSelectorOf(text: string): LabelSelector {
   const read = parseSelector(text)
   if ('unread' in read) throw unreadable(read.unread)
   const matchExpressions = read.requirements.map(({ key, operator, values }): LabelSelectorRequirement => {
-    // The server knows these in texts, but not in the objects that carry selectors.
+    // The API server accepts these operators in query strings, but not in selectors of objects.
     if (operator === 'Gt' || operator === 'Lt')
       throw unreadable(`${key}${operator === 'Gt' ? '>' : '<'}${values?.join('') ?? ''}`)
     return { key, operator, ...(values && { values }) }
@@ -30,8 +30,8 @@ function unreadable(part: string): KubectlError {
 }
 
 /**
- * Whether the server would select an object by these flags, whatever its namespace.
- * @throws KubectlError naming the part that cannot be read.
+ * Whether the server would select an object by these flags, in any namespace.
+ * @throws KubectlError naming the invalid part.
  */
 export function selects({
   fieldSelector,
@@ -45,8 +45,8 @@ export function selects({
 }
 
 /**
- * A field selector (`status.phase=Running,spec.nodeName!=a`) for objects that no server selects.
- * @throws KubectlError naming the part that cannot be read.
+ * Evaluates a field selector (`status.phase=Running,spec.nodeName!=a`) on the client.
+ * @throws KubectlError naming the invalid part.
  */
 export function fieldMatch(text: string): (object: KubeObject) => boolean {
   const terms = text
@@ -64,7 +64,7 @@ export function fieldMatch(text: string): (object: KubeObject) => boolean {
   return (object) => terms.every(({ path, isEqual, value }) => (textAt(object, path) === value) === isEqual)
 }
 
-/** The server takes a field that is absent for an empty text. */
+/** The server treats a missing field as empty. */
 function textAt(object: unknown, path: readonly string[]): string {
   let value: unknown = object
   for (const name of path)

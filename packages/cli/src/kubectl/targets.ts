@@ -1,19 +1,17 @@
-/** `TYPE`, `TYPE NAME…` and `TYPE/NAME…` of a command line, read as kubectl reads them. */
+/** Parses `TYPE`, `TYPE NAME…` and `TYPE/NAME…` as kubectl does. */
 import { KubectlError } from '../errors.ts'
 import { askedKinds, kindNamed, type NamedKind } from './kinds.ts'
 
-/** One object that is asked for. */
 export interface NamedTarget {
   readonly kind: NamedKind
   readonly name: string
 }
 
-/** What a command is asked about: all objects of some kinds, or some objects by name. */
+/** All objects of some kinds, or some objects by name. */
 export type Targets =
   | { readonly kind: 'all'; readonly kinds: readonly NamedKind[] }
   | { readonly kind: 'named'; readonly targets: readonly NamedTarget[] }
 
-/** What goes with the arguments. */
 export interface TargetFlags {
   readonly allNamespaces?: true
   readonly selector?: string
@@ -21,8 +19,8 @@ export interface TargetFlags {
 }
 
 /**
- * Reads the arguments of a command.
- * @throws KubectlError when they name no kind, an unknown one, or mix the two forms.
+ * Parses the arguments of a command.
+ * @throws KubectlError if they name no kind or an unknown one, or mix the two forms.
  */
 export function targetsOf(
   args: readonly string[],

@@ -244,7 +244,7 @@ export function optionDefinitionsOf(providers: readonly ProviderModule[]): reado
   return [...coreOptions.filter((each) => !isIdle(each)), ...own, ...coreOptions.filter(isIdle)]
 }
 
-/** Options that Karpenter once had, and what to do instead. */
+/** Options that Karpenter has removed, and what to do instead. */
 export interface RetiredOption {
   readonly flag: string
   readonly variable: string
@@ -266,12 +266,12 @@ export const unreadVariables: readonly string[] = ['KUBERNETES_MIN_VERSION', 'SY
 /** A feature gate of `--feature-gates` (operations.md 3). */
 export interface GateDefinition {
   readonly name: string
-  /** `auto` leaves it to the API server's version. */
+  /** `auto`: depends on the version of the API server. */
   readonly fallback: boolean | 'auto'
   readonly meaning: string
-  /** Whether it is Tenon's own, and so off with `--compatibility=karpenter`. */
+  /** Whether it is a gate of Tenon only, and so off with `--compatibility=karpenter`. */
   readonly isOwn?: true
-  /** What it is with `--compatibility=karpenter`, unless it is named; the fallback when absent. */
+  /** Default with `--compatibility=karpenter`, if it differs. */
   readonly karpenterFallback?: boolean
 }
 

@@ -1,4 +1,4 @@
-/** `--feature-gates`: behaviour that can be enabled and disabled (operations.md 3). */
+/** `--feature-gates` (operations.md 3). */
 import { nearest, setOwn } from '@tenon/api'
 import { booleanWords } from '@tenon/api/flags'
 import { defaultSettings, type Settings } from '@tenon/operator/objects'
@@ -8,21 +8,21 @@ import type { OptionWarning } from './read.ts'
 
 type FeatureGates = Settings['featureGates']
 
-/** What a list of gates says. */
+/** A parsed list of gates. */
 export interface ReadGates {
   readonly gates: FeatureGates
-  /** Names of Tenon's own gates that the list switches on. */
+  /** Gates of Tenon only that the list enables. */
   readonly own: readonly string[]
-  /** Names of all gates in the list. */
+  /** All gates of the list. */
   readonly named: ReadonlySet<string>
   readonly warnings: readonly OptionWarning[]
 }
 
 /**
- * The gates of `Name=bool,…`; those that are not named keep their defaults, names that nobody knows are
- * skipped. PlannedPlacement takes `auto` as well.
- * @param source the flag or variable, for the message.
- * @throws CliError naming the item that cannot be read.
+ * Parses `Name=bool,…`. Gates that are not named keep their defaults; unknown names are ignored.
+ * PlannedPlacement accepts `auto` too.
+ * @param source flag or variable, for messages.
+ * @throws CliError naming the invalid item.
  */
 export function featureGates(source: string, text: string): ReadGates {
   const gates: Record<string, boolean | 'auto'> = { ...defaultSettings.featureGates }
@@ -51,7 +51,7 @@ export function featureGates(source: string, text: string): ReadGates {
   return { gates: gates as unknown as FeatureGates, own: [...own], named, warnings }
 }
 
-/** The gates with everything off that Tenon adds to decisions, and as Karpenter has them where they are not named. */
+/** Disables Tenon's own gates, and gives the others Karpenter's defaults unless they are named. */
 export function karpenterGates({ gates, named }: Pick<ReadGates, 'gates' | 'named'>): FeatureGates {
   const changed = gateDefinitions.flatMap(({ isOwn, karpenterFallback, name }) => {
     if (isOwn === true) return [[settingOf(name), false] as const]
@@ -68,7 +68,7 @@ function unknownGate(source: string, gate: string): OptionWarning {
   return { message: 'ignoring an unknown feature gate', fields: { option: source, gate, fix } }
 }
 
-/** The setting of a gate: its name without the capital. */
+/** The setting of a gate: its name in camel case. */
 function settingOf(name: string): string {
   return name.slice(0, 1).toLowerCase() + name.slice(1)
 }

@@ -1,4 +1,4 @@
-/** Help of `tenon controller`, and docs/options.md: both from the definitions. */
+/** Generates the help of `tenon controller` and docs/options.md from the definitions. */
 import { wrapped } from '@tenon/api/flags'
 import type { ProviderModule } from '@tenon/provider'
 import {
@@ -9,7 +9,6 @@ import {
   unreadVariables,
 } from './definitions.ts'
 
-/** The whole text of `tenon controller --help`. */
 export function controllerHelp(providers: readonly ProviderModule[]): string {
   const optionDefinitions = optionDefinitionsOf(providers)
   const names = providers.map(({ name }) => name).join(', ')
@@ -57,7 +56,6 @@ function meaningOf({ meaning, choices = [] }: OptionDefinition): string {
   return named.length === 0 ? meaning : `${meaning} One of ${named.join(', ')}.`
 }
 
-/** The text of docs/options.md. */
 export function optionsPage(providers: readonly ProviderModule[]): string {
   const optionDefinitions = optionDefinitionsOf(providers)
   const groups = [...new Set(optionDefinitions.map(({ group }) => group))]

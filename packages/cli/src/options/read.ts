@@ -1,4 +1,7 @@
-/** Options from the command line and the environment: a flag beats its variable, which beats the default. */
+/**
+ * Reads options from command line and environment: a flag takes precedence over its variable, which takes
+ * precedence over the default.
+ */
 import { nearest, ownValue } from '@tenon/api'
 import { argumentsOf, flagValue } from '@tenon/api/flags'
 import type { ProviderOption } from '@tenon/provider'
@@ -7,29 +10,29 @@ import { type OptionDefinition, retiredOptions } from './definitions.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Something that the user wrote and that has no effect, or not the one that was meant. */
+/** Something that has no effect, or not the intended one. */
 export interface OptionWarning {
   readonly message: string
   readonly fields: Readonly<Record<string, unknown>>
 }
 
-/** The values of all options, read as their kinds say. */
+/** The parsed values of all options. */
 export interface ReadOptions {
   text(flag: string): string
   number(flag: string): number
   isOn(flag: string): boolean
-  /** The name the user gave it by, for messages: the flag or the variable. */
+  /** How the user set it, for messages: by flag or by variable. */
   nameOf(flag: string): string
   readonly warnings: readonly OptionWarning[]
 }
 
-/** A number, a duration or a boolean in a variable that cannot be read is skipped, as Karpenter does. */
+/** An invalid number, duration or boolean in a variable is ignored, as in Karpenter. */
 const forgivingKinds: ReadonlySet<string> = new Set(['integer', 'boolean', 'booleanOrAuto', 'duration'])
 
 /**
- * Reads all options.
- * @param chosen the provider that runs; its options count, those of others are ignored with a warning.
- * @throws CliError naming the flag or variable that cannot be read, and what it takes.
+ * Parses all options.
+ * @param chosen the provider that runs; options of others are ignored with a warning.
+ * @throws CliError naming the invalid flag or variable, and its valid values.
  */
 export function readOptions(
   args: readonly string[],
@@ -59,12 +62,12 @@ export function readOptions(
   }
 }
 
-/** Texts by flag, or that help is wanted. Of a flag given twice the last one is used. */
+/** Values by flag, or `help`. If a flag is given twice, the last one counts. */
 type Given = ReadonlyMap<string, string> | 'help'
 
 /**
- * Reads a command line as Go's `flag` package does: one or two dashes, `=` or a space (operations.md 2).
- * @throws CliError for what is no option, naming the fix.
+ * Parses a command line as Go's `flag` package does: one or two dashes, `=` or a space (operations.md 2).
+ * @throws CliError for an unknown option, naming the fix.
  */
 export function parseArguments(args: readonly string[], definitions: readonly OptionDefinition[]): Given {
   const known = new Map(definitions.map((definition) => [definition.flag, definition]))
@@ -81,7 +84,7 @@ export function parseArguments(args: readonly string[], definitions: readonly Op
   return given
 }
 
-/** Karpenter would pass over everything from here on without a word. */
+/** Karpenter would silently ignore everything from here on. */
 function stray(arg: string, before = ''): CliError {
   const isForBoolean = /^(?:true|false)$/i.test(arg) && before.startsWith('-')
   const fix = isForBoolean ? `write ${before}=${arg.toLowerCase()}` : 'options begin with --'
@@ -122,7 +125,7 @@ function readOne(
   }
 }
 
-// What was chosen as default is of its kind; only a default of nothing need not be.
+// Defaults are valid, except that an empty one may be of any kind.
 function defaultOf(
   definition: Pick<OptionDefinition, 'kind' | 'choices' | 'fallback'>,
 ): string | number | boolean {
@@ -130,12 +133,12 @@ function defaultOf(
   return flagValue(definition, fallback) ?? fallback
 }
 
-/** The values of a provider's options where none is given, by their variables. */
+/** The defaults of a provider's options, by variable. */
 export function providerDefaults(options: readonly ProviderOption[]): Readonly<Record<string, string>> {
   return Object.fromEntries(options.map((option) => [option.variable, String(defaultOf(option))]))
 }
 
-/** What a value of the kind looks like, for messages. */
+/** Describes valid values of an option, for messages. */
 function expected({ kind, choices = [] }: OptionDefinition): string {
   switch (kind) {
     case 'commas':
@@ -178,7 +181,7 @@ function retiredVariables(env: Env): OptionWarning[] {
     }))
 }
 
-/** Options of a provider that does not run. */
+/** Options of providers that do not run. */
 function otherProviders(
   definitions: readonly OptionDefinition[],
   chosen: string | undefined,

@@ -1,7 +1,6 @@
 /** Recognizes Deployments that run an autoscaler of nodes. */
 import type { Container, KubeObject, ResourceType } from '@tenon/api'
 
-/** A Deployment, as far as it is looked at. */
 export interface Deployment extends KubeObject {
   readonly spec?: {
     readonly replicas?: number
@@ -35,7 +34,6 @@ interface NodesFlag {
   readonly name: string
 }
 
-/** What a Deployment runs. */
 export type RunningAutoscaler = {
   readonly deployment: Deployment
   readonly namespace: string
@@ -45,7 +43,7 @@ export type RunningAutoscaler = {
       readonly kind: 'tenon'
       readonly serviceAccount: string
       readonly provider: string
-      /** Flags and variables of the controller: a flag beats its variable. */
+      /** A setting of the controller; the flag takes precedence over the variable. */
       readonly setting: (flag: string, variable: string) => string
     }
   | { readonly kind: 'karpenter' }
@@ -84,19 +82,19 @@ function isClusterAutoscaler({ image = '' }: Container, [first = '']: readonly s
   return /cluster-autoscaler/.test(baseName(image)) || /(^|\/)cluster-autoscaler$/.test(first)
 }
 
-/** Its image may have any name: the command line tells as well. */
+/** The image may have any name, so the command line is checked too. */
 function isTenon({ image = '' }: Container, words: readonly string[]): boolean {
   return (
     baseName(image) === 'tenon' || (words[0] === 'controller' && flagValues(words, 'provider').length > 0)
   )
 }
 
-/** Its own images are `karpenter/controller` and the like; those of clouds have it in their name. */
+/** Its own images are `karpenter/controller` and the like; those of cloud vendors contain the name. */
 function isKarpenter({ image = '' }: Container): boolean {
   return /karpenter/.test(image.split('@')[0] ?? '')
 }
 
-/** Of an image: without registry, tag and digest. */
+/** The name of an image without registry, tag and digest. */
 function baseName(image: string): string {
   return (image.split('@')[0] ?? '').split('/').at(-1)?.split(':')[0] ?? ''
 }
@@ -113,7 +111,7 @@ function nodesFlags(words: readonly string[]): readonly NodesFlag[] {
   })
 }
 
-/** A shell's command line is one word; quotes around values are its own. */
+/** A shell command line is one word, with its own quotes around values. */
 function flagValues(words: readonly string[], flag: string): readonly string[] {
   const split = words.flatMap((word) => word.split(/\s+/))
   return split.flatMap((word, at) => {

@@ -1,4 +1,4 @@
-/** What is for sale in a cluster whose controller cannot be asked (ask.md 1). */
+/** The catalogue of a cluster whose controller cannot be reached (ask.md 1). */
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import {
@@ -18,7 +18,7 @@ import type { SourceFlags } from '../kubectl/flags.ts'
 import { builtInProviders } from '../providers.ts'
 import { snapshotFile } from './snapshot-file.ts'
 
-/** What is for sale, and how that is known. */
+/** A catalogue and its source. */
 export interface KnownCatalogue {
   readonly cloud: SnapshotCloud
   readonly catalogues: readonly SnapshotCatalogue[]
@@ -26,7 +26,7 @@ export interface KnownCatalogue {
   readonly origin: string
 }
 
-/** What is for sale, as far as that is known without the controller. */
+/** Reads the best catalogue that is available without the controller. */
 export async function knownCatalogue(
   io: Io,
   { catalogue: file }: SourceFlags,
@@ -46,7 +46,7 @@ export async function knownCatalogue(
   return await catalogueOfNodes(connection, pools)
 }
 
-/** What the provider knows without its cloud. */
+/** The catalogue that the provider knows without access to its cloud. */
 async function catalogueOfModule(
   io: Io,
   module: ProviderModule,
@@ -63,7 +63,7 @@ async function catalogueOfModule(
 }
 
 /**
- * What a provider knows of NodePools without its cloud.
+ * What a provider knows about NodePools without access to its cloud.
  * @param classes node classes by `GROUP/KIND/NAME`.
  */
 export function offlineFacts(
@@ -91,7 +91,7 @@ export function offlineFacts(
   }
 }
 
-/** What the nodes of the cluster are, without prices. */
+/** The types of the cluster's nodes, without prices. */
 async function catalogueOfNodes(
   { client, config }: ClusterConnection,
   pools: readonly NodePool[],
@@ -116,7 +116,7 @@ async function catalogueOfNodes(
   }
 }
 
-/** How the API server serves a kind of node class. */
+/** Discovers how the API server serves a kind of node class. */
 async function discovered(
   { transport }: ClusterConnection['config'],
   group: string,

@@ -1,4 +1,4 @@
-/** Objects of a cluster, as the API server or a snapshot has them (ask.md 11). */
+/** Objects of a cluster, from the API server or a snapshot (ask.md 11). */
 import type { KubeObject, ResourceType } from '@tenon/api'
 import type { Snapshot } from '@tenon/ask'
 import { ofKind } from '@tenon/ask/cost'
@@ -10,10 +10,10 @@ import type { NamedKind } from '../kubectl/kinds.ts'
 import { labelSelectorOf, selects } from '../kubectl/selectors.ts'
 
 export interface ClusterObjects {
-  /** Those that the flags select. */
+  /** The objects that the flags select. */
   list(kind: NamedKind): Promise<readonly KubeObject[]>
   get(kind: NamedKind, name: string): Promise<KubeObject | undefined>
-  /** Each object of a kind as it changes from now on, until Ctrl-C. */
+  /** Objects of a kind as they change, until Ctrl-C. */
   changes(kind: NamedKind): AsyncIterable<KubeObject>
 }
 
@@ -70,26 +70,26 @@ async function served<T>(plural: string, list: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Longer than API servers let a watch live. */
+/** Longer than API servers keep a watch open. */
 const watchSeconds = 3600
 
-/** Begins again where the server ends a watch; what changed meanwhile is told then. */
+/** Restarts the watch when the server ends it, and then yields what changed in between. */
 async function* changesOf(
   { client }: ClusterConnection,
   type: ResourceType,
   selection: ListOptions & { readonly signal: AbortSignal },
 ): AsyncIterable<KubeObject> {
-  const told = new Map<string, string | undefined>()
-  const isNews = (object: KubeObject) => {
-    const isNew = told.get(keyOf(object)) !== object.metadata.resourceVersion
-    told.set(keyOf(object), object.metadata.resourceVersion)
+  const seen = new Map<string, string | undefined>()
+  const isUnseen = (object: KubeObject) => {
+    const isNew = seen.get(keyOf(object)) !== object.metadata.resourceVersion
+    seen.set(keyOf(object), object.metadata.resourceVersion)
     return isNew
   }
   for (let isFirst = true; !selection.signal.aborted; isFirst = false) {
     const { items, resourceVersion } = await client.listing(type, selection, (object) => object)
-    for (const object of items) if (isNews(object) && !isFirst) yield object
+    for (const object of items) if (isUnseen(object) && !isFirst) yield object
     const rows = await client.watch(type, { ...selection, resourceVersion, timeoutSeconds: watchSeconds })
     for await (const row of rows)
-      for (const event of row) if (event.kind !== 'bookmark' && isNews(event.object)) yield event.object
+      for (const event of row) if (event.kind !== 'bookmark' && isUnseen(event.object)) yield event.object
   }
 }

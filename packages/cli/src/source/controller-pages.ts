@@ -1,13 +1,12 @@
-/** What the controller tells beside the objects: prices, why nodes are kept, and its journal. */
+/** Data of the controller besides objects: prices, why nodes are kept, and its journal. */
 import type { ClaimPrices, JournalEntry, NodeDecision } from '@tenon/operator'
 import { readText } from '@tenon/runtime'
 import type { ControllerReach } from './controller.ts'
 import { entriesIn } from './journal-lines.ts'
 
-/** The debug port of a controller. */
 export type ControllerPages = Pick<ControllerReach, 'get'>
 
-/** Pages with one JSON value, and the types of those. */
+/** Paths and types of pages with one JSON value. */
 export interface PageValues {
   readonly '/debug/prices': ClaimPrices
   readonly '/debug/decisions': { readonly decisions: readonly NodeDecision[] }
@@ -21,7 +20,7 @@ export async function pageOf<P extends keyof PageValues>(
   return JSON.parse(await readText(await pages.get(path, signal))) as PageValues[P]
 }
 
-/** @param sinceMs how far back; all of it without. */
+/** @param sinceMs only entries since this many milliseconds ago; absent: all. */
 export async function journalOf(
   pages: ControllerPages,
   signal: AbortSignal,
@@ -33,7 +32,7 @@ export async function journalOf(
   return entries
 }
 
-/** Entries of the moment of `after`, which may be among them, and all that come until `signal` aborts. */
+/** Entries from the time of `after` on, which may include `after` itself, and new ones until `signal` aborts. */
 export async function* followedJournal(
   pages: ControllerPages,
   after: JournalEntry | undefined,

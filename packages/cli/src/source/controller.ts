@@ -1,6 +1,6 @@
 /**
- * Reaches the controller's debug port (ask.md 1): by an address that is given, on loopback, or through the API
- * server's port-forward with the user's own rights.
+ * Connects to the controller's debug port (ask.md 1): at a given address, on loopback, or through the API
+ * server's port-forward with the user's rights.
  */
 import { isIPv4 } from 'node:net'
 import { kinds, type Lease } from '@tenon/api'
@@ -12,27 +12,26 @@ import type { Io } from '../io.ts'
 import type { ClusterConnection } from '../kubectl/connection.ts'
 import type { SourceFlags } from '../kubectl/flags.ts'
 
-/** A controller that answers. */
+/** A controller that responds. */
 export interface ControllerReach {
   /**
-   * The body of a page.
-   * @throws ControllerPageError when the page is not answered with 200.
+   * Returns the body of a page.
+   * @throws ControllerPageError if the status is not 200.
    */
   get(path: string, signal?: AbortSignal): Promise<AsyncIterable<Uint8Array>>
-  /** Identity of the leader; the address when that is all that is known. */
+  /** Identity of the leader, or its address if the identity is unknown. */
   readonly leader: string
 }
 
-/** Whether the controller is reached, or why not. */
+/** A connection, or why there is none. */
 export type Reached =
   | { readonly kind: 'reached'; readonly reach: ControllerReach }
-  /** No Tenon leads this cluster. */
+  /** Tenon does not lead in this cluster. */
   | { readonly kind: 'noController' }
-  /** `right` is what the user lacks, such as `pods/portforward in namespace tenon`. */
+  /** `right`: what the user may not do, such as `pods/portforward in namespace tenon`. */
   | { readonly kind: 'forbidden'; readonly right: string; readonly message: string }
   | { readonly kind: 'unreachable'; readonly message: string }
 
-/** A page of the controller that does not come. */
 class ControllerPageError extends CliError {
   constructor(path: string, status: number, text: string) {
     super(`the controller answered ${status} to GET ${path}${text === '' ? '' : `: ${text}`}`)
@@ -40,14 +39,14 @@ class ControllerPageError extends CliError {
   }
 }
 
-/** The page with all that a decision reads. */
+/** The page with everything that decisions read. */
 export const snapshotPath = '/debug/snapshot'
-/** Answered by every controller, quickly. */
+/** A page that every controller serves quickly. */
 const probePath = '/debug/waiting'
-/** Where the lease stands when nobody tells: the namespaces of usual installations. */
+/** Namespaces to look for the lease in, if it cannot be listed in all of them. */
 const usualNamespaces = ['kube-system', 'tenon', 'karpenter', 'tenon-system']
 
-/** Tries, in this order: the address of the flags, the address of a loopback cluster, the leader's pod. */
+/** Tries the address of the flags, then that of a loopback cluster, then the leader's pod. */
 export async function reachController(
   flags: Pick<SourceFlags, 'controller'>,
   connection: ClusterConnection | undefined,
@@ -81,10 +80,10 @@ export async function reachController(
 }
 
 /**
- * Reaches the controller, or says on stderr what an answer lacks without it.
- * @param lacking what the answer lacks, such as `prices`.
+ * Connects to the controller, or prints on stderr what is missing without it.
+ * @param lacking what is missing, such as `prices`.
  */
-export async function reachOrTell(
+export async function reachOrNote(
   io: Pick<Io, 'err' | 'interrupted'>,
   flags: SourceFlags,
   connection: ClusterConnection,
@@ -108,7 +107,7 @@ export function whyNot(reached: Exclude<Reached, { kind: 'reached' }>): string {
   }
 }
 
-/** The namespace of the controller that leads; undefined when there is none, or no right to see it. */
+/** The namespace of the leading controller; undefined if there is none, or it may not be listed. */
 export async function controllerNamespace(connection: ClusterConnection): Promise<string | undefined> {
   const found = await findLease(connection, undefined)
   return found.kind === 'found' ? found.lease.metadata.namespace : undefined
@@ -116,7 +115,7 @@ export async function controllerNamespace(connection: ClusterConnection): Promis
 
 type FoundLease = { readonly kind: 'found'; readonly lease: Lease } | Exclude<Reached, { kind: 'reached' }>
 
-/** The lease that a Tenon holds. The Go Karpenter uses the same name, without {@link leaderAnnotations}. */
+/** The lease that Tenon holds. The Go Karpenter uses the same name without {@link leaderAnnotations}. */
 async function findLease(
   { client }: ClusterConnection,
   signal: AbortSignal | undefined,
@@ -147,7 +146,7 @@ function isTenons({ metadata, spec }: Lease): boolean {
   return holder !== '' && metadata.annotations?.[leaderAnnotations.leader] === holder
 }
 
-/** Whether a URL leads to this host. */
+/** Whether a URL is on this host. */
 export function isLoopback(url: string): boolean {
   const host = URL.parse(url)?.hostname.replace(/^\[|\]$/g, '')
   if (host === undefined) return false

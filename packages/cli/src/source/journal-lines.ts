@@ -3,7 +3,7 @@ import { entryFrom, type JournalEntry } from '@tenon/operator/objects'
 
 const mostLineBytes = 1024 * 1024
 
-/** A newer controller may note entries of a kind that this program does not know; they are left out. */
+/** Skips entries of unknown kinds, which a newer controller may have written. */
 export async function* entriesIn(
   body: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<JournalEntry, void, undefined> {
@@ -14,19 +14,19 @@ export async function* entriesIn(
 }
 
 export interface ReadLine {
-  /** From 1. */
+  /** Counts from 1. */
   readonly number: number
-  /** Undefined for a line that is too long. */
+  /** Undefined if the line is too long. */
   readonly bytes: Uint8Array | undefined
-  /** Whether the line is cut off: it is the last one, and has no end. */
+  /** Whether the line is incomplete: the last one, without a newline. */
   readonly isCut: boolean
 }
 
 const newline = 10
 
 /**
- * The lines of a stream; none takes more than a bounded amount of memory.
- * @param mostBytes longer lines come without their bytes.
+ * Yields the lines of a stream with bounded memory.
+ * @param mostBytes longer lines are yielded without their bytes.
  */
 export async function* linesOf(
   chunks: AsyncIterable<Uint8Array>,

@@ -1,4 +1,4 @@
-/** A snapshot of the objects of a cluster whose controller cannot be asked. */
+/** Takes a snapshot of a cluster's objects, if its controller cannot be reached. */
 import { apiVersionOf, karpenterKinds, type NodePool } from '@tenon/api'
 import { CatalogueProvider, type Snapshot, takeSnapshot } from '@tenon/ask/snapshot'
 import { createCacheRegistry } from '@tenon/kube'
@@ -12,10 +12,10 @@ import type { SourceFlags } from '../kubectl/flags.ts'
 import { version } from '../version.ts'
 import { knownCatalogue } from './catalogue.ts'
 
-/** A list that takes longer will not come. */
+/** Time limit of the lists. */
 const listsMs = 60_000
 
-/** @throws CliError when a kind that decisions read cannot be listed. */
+/** @throws CliError if a kind that decisions need cannot be listed. */
 export async function snapshotOfObjects(
   io: Io,
   flags: SourceFlags,

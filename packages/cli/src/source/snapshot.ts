@@ -1,4 +1,4 @@
-/** Where the facts of an answer come from: a file, the controller, or the objects of the cluster (ask.md 1). */
+/** The source of an answer's facts: a file, the controller, or the objects of the cluster (ask.md 1). */
 import { type Snapshot, SnapshotReader } from '@tenon/ask/snapshot'
 import { rfc3339 } from '@tenon/runtime'
 import { CliError } from '../errors.ts'
@@ -9,8 +9,8 @@ import { type ControllerReach, reachController, snapshotPath } from './controlle
 import { snapshotFile, whole } from './snapshot-file.ts'
 
 /**
- * The facts that the flags name. What limits them is said on stderr.
- * @throws CliError when there are none.
+ * Reads the facts that the flags select. Their limitations are printed on stderr.
+ * @throws CliError if there are none.
  */
 export async function snapshotFrom(io: Io, flags: SourceFlags): Promise<Snapshot> {
   const { snapshot: path } = flags
@@ -45,8 +45,8 @@ async function snapshotOfCluster(
 }
 
 /**
- * The snapshot that the controller gives, read while it is written.
- * @throws CliError when what it gives is not whole.
+ * Reads a snapshot from the controller while it is being written.
+ * @throws CliError if it is incomplete.
  */
 export async function controllerSnapshot(reach: ControllerReach, signal: AbortSignal): Promise<Snapshot> {
   const reader = new SnapshotReader()
@@ -54,7 +54,7 @@ export async function controllerSnapshot(reach: ControllerReach, signal: AbortSi
   return whole(reader.end(), `the snapshot of ${reach.leader}`)
 }
 
-/** How old the facts of an answer are, and where they come from, as one sentence. */
+/** The age and source of the facts, as one sentence. */
 export function originText({ takenAtMs, origin }: Pick<Snapshot, 'takenAtMs' | 'origin'>): string {
   const at = rfc3339(takenAtMs)
   if (origin.kind === 'objects')

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { Io } from '../../io.ts'
 
-/** Reads its own command line: flags and exit codes are those of Cluster Autoscaler. */
+/** The command parses its own arguments: flags and exit codes are those of Cluster Autoscaler. */
 export function addClusterAutoscaler(program: Command, io: Io): void {
   program
     .command('cluster-autoscaler')

@@ -1,4 +1,4 @@
-/** How `tenon cluster-autoscaler` reaches the API server (cluster-autoscaler.md 2.1). */
+/** How `tenon cluster-autoscaler` connects to the API server (cluster-autoscaler.md 2.1). */
 import type { KubernetesConnection, ProcessOptions } from '@tenon/cluster-autoscaler'
 import {
   directKubeConfig,
@@ -11,15 +11,12 @@ import { CliError } from '../../errors.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** An API server, and what another thread needs to reach it. */
+/** A connection, and what another thread needs to open the same. */
 export interface AutoscalerConnection extends KubernetesConnection {
   readonly config: KubeConfigOptions | ServerAddress
 }
 
-/**
- * The server of the options.
- * @throws CliError naming the file or flag and the fix.
- */
+/** @throws CliError naming the file or flag and the fix. */
 export function connectionOf(options: ProcessOptions, env: Env): AutoscalerConnection {
   const config = configOf(options, env)
   try {
@@ -38,12 +35,12 @@ function configOf({ kubeconfig, kubernetes }: ProcessOptions, env: Env): Autosca
   if (server === undefined) return { env }
   const url = new URL(server)
   const hasAccount = kubernetes?.isInCluster === true || kubernetes?.usesServiceAccount === true
-  // The pod's own credentials, sent to the address that is named; never over plain HTTP.
+  // The pod's own credentials are sent to the given address, but never over plain HTTP.
   if (hasAccount && url.protocol === 'https:') return { env: podEnv(url) }
   return { url: server, source: '--kubernetes' }
 }
 
-/** What a pod is given, for another address of the server. */
+/** The variables that a pod gets, for another address of the server. */
 function podEnv({ hostname, port }: URL): Env {
   return {
     KUBERNETES_SERVICE_HOST: hostname.replace(/^\[(.*)\]$/, '$1'),

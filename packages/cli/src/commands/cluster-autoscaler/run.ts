@@ -37,22 +37,21 @@ import { connectionOf } from './connection.ts'
 import { ThreadedElector } from '../controller/threaded-elector.ts'
 
 const program = 'tenon cluster-autoscaler'
-/** Of requests about the lease, which must not be late. */
+/** Renewals of the lease must not be late. */
 const leaseRequestTimeoutMs = 5000
-/** What is served is asked for without a body, and at once. */
+/** Clients of this port send small requests without a body. */
 const guard = { connections: 256, bodyBytes: 64, requestMs: 10_000 }
 
 type Options = Extract<OptionsAsked, { kind: 'options' }>
 
-/** The help, from the definitions of the flags. */
 function clusterAutoscalerHelp(): string {
   return flagHelp(program, cloudNames())
 }
 
-/** As Go's program ends when it cannot go on. */
+/** The exit code of Go's `klog.Fatal`. */
 const fatalExitCode = 255
 
-/** Runs until the process is asked to end, or loses its lease. */
+/** Runs until the process is told to stop, or loses its lease. */
 export async function runClusterAutoscaler(io: Io, args: readonly string[]): Promise<void> {
   try {
     await runWith(io, args)
@@ -137,14 +136,17 @@ async function run(io: Io, { autoscaler, process, warnings }: Options): Promise<
   } finally {
     logs.close()
   }
-  // Asked to end by whichever signal, it has ended well.
+  // A shutdown by any signal is a success.
   if (io.interrupted.aborted) throw new CommanderError(0, 'tenon.answer', '')
 }
 
-/** A server that is slow costs one loop no more than this (cluster-autoscaler.md 4.5). */
+/** A slow server delays a loop by no more than this (cluster-autoscaler.md 4.5). */
 const grpcLimits = { timeoutMs: 5000, mostBytes: 128 * 2 ** 20 }
 
-/** Given when `grpc` is among the expanders. @throws CliError for certificates that cannot be read. */
+/**
+ * Undefined unless `grpc` is among the expanders.
+ * @throws CliError if certificates cannot be read.
+ */
 function grpcExpanderOf(
   { expanders, grpcExpanderUrl: address, grpcExpanderCert: path }: Options['autoscaler']['scaleUp'],
   clock: SystemClock,
@@ -180,7 +182,7 @@ function openLogsOf({ logs }: ProcessOptions, clock: SystemClock, io: Io): Retur
   }
 }
 
-/** @throws CliError for a file that cannot be used. */
+/** @throws CliError if the file is invalid. */
 function defaultConstraintsOf(path: string): SchedulerProfile['defaultConstraints'] {
   if (path === '') return []
   let text: string
@@ -196,7 +198,7 @@ function defaultConstraintsOf(path: string): SchedulerProfile['defaultConstraint
   return read.profile.defaultConstraints
 }
 
-/** What profiles need is loaded only when they are asked for. */
+/** Loads the profiler only if profiling is enabled. */
 async function profilesOf(
   { isProfiling }: ProcessOptions,
   clock: SystemClock,

@@ -1,4 +1,4 @@
-/** What may stand at the place of the last word of a command line. */
+/** Completions of the last word of a command line. */
 import type { Command, Option } from 'commander'
 import {
   askedKinds,
@@ -11,18 +11,16 @@ import {
   nodePoolKind,
 } from '../../kubectl/kinds.ts'
 
-/** Kinds without a namespace that `simulate --delete` takes. */
+/** Cluster-scoped kinds that `simulate --delete` accepts. */
 const deletable: readonly NamedKind[] = [nodeKind, nodeClaimKind, nodePoolKind]
 
-/** Names from a cluster; nothing where it cannot be asked. */
+/** Names from a cluster; empty if it cannot be reached. */
 export interface ClusterNames {
   objects(kind: NamedKind): Promise<readonly string[]>
   namespaces(): Promise<readonly string[]>
 }
 
-/**
- * @param words what follows `tenon`; the last one is what is typed so far, perhaps empty.
- */
+/** @param words the words after `tenon`; the last one is incomplete, perhaps empty. */
 export async function candidates(
   program: Command,
   words: readonly string[],
@@ -72,7 +70,7 @@ function kindsOf(command: Command): readonly NamedKind[] {
   }
 }
 
-/** `nodepool/NAME`, or names alone behind the type. */
+/** `nodepool/NAME`, or names alone after the type. */
 async function poolTargets(positionals: readonly string[], names: ClusterNames): Promise<readonly string[]> {
   const found = await names.objects(nodePoolKind)
   const [type = ''] = positionals
@@ -112,7 +110,7 @@ function known(type: string): NamedKind | undefined {
   try {
     return kindNamed(type, [...explainedKinds, ...listedKinds])
   } catch {
-    // What is typed is not a type yet.
+    // The word is not a type yet.
     return undefined
   }
 }

@@ -1,17 +1,17 @@
-/** `tenon __complete`: answers the shells' question of what may come next. Says nothing when it does not know. */
+/** `tenon __complete`: returns completions to shells. Prints nothing if it has none. */
 import { kinds } from '@tenon/api'
 import type { Command } from 'commander'
 import { type ClusterNames, candidates } from './candidates.ts'
 import type { Io } from '../../io.ts'
 import { namespaceOf, onCluster } from '../../kubectl/connection.ts'
 
-/** Nobody waits longer for a name. */
+/** Nobody waits longer for a completion. */
 const requestTimeout = 2000
-/** More are of no use. */
+/** A longer list is of no use. */
 const mostNames = 200
 
 export async function runComplete(io: Io, program: Command, words: readonly string[]): Promise<void> {
-  // PowerShell tells an empty word so.
+  // PowerShell passes an empty word like this.
   const given = words.map((word) => (word === '""' ? '' : word))
   for (const each of await candidates(program, given, clusterNames(io, given))) io.out(`${each}\n`)
 }
@@ -36,7 +36,7 @@ function clusterNames(io: Io, words: readonly string[]): ClusterNames {
         return items.slice(0, mostNames)
       })
     } catch {
-      // A shell that completes shows no errors.
+      // A completing shell must not print errors.
       return []
     }
   }

@@ -1,10 +1,10 @@
-/** Scripts that let shells ask `tenon __complete` what may come next. */
+/** Shell scripts that call `tenon __complete`. */
 
 export const shells = ['bash', 'zsh', 'fish', 'powershell'] as const
 
 export type Shell = (typeof shells)[number]
 
-/** To be sourced by the shell. */
+/** Sourced by the shell. */
 export const completionScripts: Readonly<Record<Shell, string>> = {
   bash: `# bash completion of tenon: source <(tenon completion bash)
 _tenon() {

@@ -1,10 +1,9 @@
-/** The command of an action, for a POSIX shell: what is done is what it does. */
+/** Actions as commands for a POSIX shell; the page shows the command that does the same. */
 import type { Action } from '@tenon/console'
 import type { ClusterFlags } from '../../kubectl/flags.ts'
 
-/** Actions on a cluster, as they are carried out. */
 export interface ActionFlags extends ClusterFlags {
-  /** How long a drain tries, in milliseconds. */
+  /** Time limit of a drain, in milliseconds. */
   readonly drainTimeout: number
 }
 
@@ -33,7 +32,7 @@ export function commandOf(action: Action, flags: ActionFlags): string {
   }
 }
 
-/** The words of a command, and which cluster it is for. */
+/** The words of a command, with the flags that select the cluster. */
 export function command({ context, kubeconfig }: ClusterFlags, ...words: readonly string[]): string {
   const where = Object.entries({ kubeconfig, context }).flatMap(([name, value]) =>
     value === undefined ? [] : [`--${name}`, quoted(value)],
@@ -41,7 +40,7 @@ export function command({ context, kubeconfig }: ClusterFlags, ...words: readonl
   return [...words, ...where].join(' ')
 }
 
-/** For a POSIX shell. */
+/** Quotes a word for a POSIX shell. */
 export function quoted(text: string): string {
   return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 }

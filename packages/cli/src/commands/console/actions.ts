@@ -1,4 +1,4 @@
-/** Actions of the page and of the viewer with --allow-actions: each does what its command does, and no more. */
+/** Actions of the page and of the viewer with --allow-actions. Each does exactly what its command does. */
 import { karpenterKinds, kinds } from '@tenon/api'
 import type { Action, ActionPort, ActionRequest } from '@tenon/console'
 import { runPause, runResume } from '../pause/run.ts'
@@ -28,7 +28,7 @@ export function clusterActions(io: Io, flags: ActionFlags): ActionPort {
   }
 }
 
-/** What is shown is what was found out now; when the cluster is another by then, so is the command. */
+/** The action is computed again when it is applied; if the cluster has changed since, so has the command. */
 async function applying(
   io: Io,
   flags: ActionFlags,
@@ -50,7 +50,10 @@ async function applying(
   }
 }
 
-/** @returns what was done. @throws CliError or KubectlError saying what was not. */
+/**
+ * @returns what was done.
+ * @throws CliError or KubectlError if it was not.
+ */
 export async function carriedOut(
   io: Io,
   flags: ActionFlags,
@@ -89,13 +92,13 @@ async function braked(
   flags: ActionFlags,
   { kind, nodePool }: Extract<Action, { kind: 'pause' | 'resume' }>,
 ): Promise<string> {
-  let told = ''
+  let output = ''
   const note = (text: string) => {
-    told += text
+    output += text
   }
   const targets = nodePool === undefined ? [] : [`nodepool/${nodePool}`]
   const own = { ...io, out: note, err: note }
   const all = { ...flags, dryRun: 'none' as const }
   await (kind === 'pause' ? runPause(own, targets, all) : runResume(own, targets, all))
-  return told.trim()
+  return output.trim()
 }

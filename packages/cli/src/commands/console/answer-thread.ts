@@ -1,27 +1,26 @@
 /* oxlint-disable unicorn/require-post-message-target-origin -- threads, not windows */
-/** Entry of the thread that answers from copies of the cluster, so that the page is served meanwhile. */
+/** Entry point of the thread that computes answers from snapshots, so that the page stays responsive. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { Answers, type GivenAnswer, type Question } from '@tenon/console'
 import { messageOf, SystemClock } from '@tenon/runtime'
 import { consoleFacts, type ConsoleSource, type QuietIo } from './facts.ts'
 
-/** What the thread is started with. */
 export interface AnswerThreadData extends Pick<QuietIo, 'cwd' | 'env'> {
   readonly source: ConsoleSource
 }
 
-/** One question after the other; `forget`: nobody waits for the answer to the last one any more. */
+/** Questions are answered one at a time; `forget` cancels the last one. */
 export type ToAnswerThread =
   | { readonly kind: 'ask'; readonly question: Question }
   | { readonly kind: 'forget' }
 
 export type FromAnswerThread =
   | { readonly kind: 'answered'; readonly answer: GivenAnswer }
-  /** It was forgotten. */
+  /** The question was cancelled. */
   | { readonly kind: 'ended'; readonly message: string }
 
 const { cwd, env, source } = workerData as AnswerThreadData
-// The thread is ended from outside.
+// The main thread terminates this one.
 const interrupted = new AbortController().signal
 const answers = new Answers(consoleFacts({ cwd, env, interrupted }, source), new SystemClock())
 let asked = new AbortController()

@@ -1,4 +1,4 @@
-/** NodePools that are edited on the page, and the commands that make them so. */
+/** Applies NodePools that were edited on the page. */
 import { karpenterKinds, type NodePool } from '@tenon/api'
 import { mergePatchOf } from '@tenon/kube'
 import { CliError } from '../../errors.ts'
@@ -8,14 +8,14 @@ import type { ClusterFlags } from '../../kubectl/flags.ts'
 import { command, quoted } from './action-command.ts'
 import { writtenObject, readTypedManifests } from './manifests.ts'
 
-/** A NodePool that is to be created, or what is to be changed of one. */
+/** A NodePool to create, or a patch of an existing one. */
 export type PoolChange =
   | { readonly kind: 'create'; readonly pool: NodePool }
   | { readonly kind: 'patch'; readonly name: string; readonly patch: object }
 
 /**
- * What makes the NodePools as the manifest says.
- * @throws CliError for anything else than NodePools that can be read, and when they are so already.
+ * The changes that turn the NodePools of the cluster into those of the manifest.
+ * @throws CliError if the manifest contains anything but valid NodePools, or changes nothing.
  */
 export async function poolChanges(
   io: Pick<Io, 'cwd'>,
@@ -42,7 +42,7 @@ export async function poolChanges(
   return changes
 }
 
-/** What a person writes of a NodePool, beside its name. */
+/** The fields of a NodePool that users set, besides its name. */
 function changeable(pool: NodePool): object {
   const { metadata, spec } = writtenObject(pool)
   const { annotations = {}, labels = {} } = metadata

@@ -1,26 +1,25 @@
-/** Draining a node as `kubectl drain --ignore-daemonsets --delete-emptydir-data` does. */
+/** Drains a node as `kubectl drain --ignore-daemonsets --delete-emptydir-data` does. */
 import { kinds, type Pod } from '@tenon/api'
 import { isKubeError, type KubeError } from '@tenon/kube'
 import { isDaemonPod, isMirrorPod } from '@tenon/operator/objects'
 import { CliError } from '../../errors.ts'
 import type { ClusterConnection } from '../../kubectl/connection.ts'
 
-/** How a drain is carried out. */
 export interface DrainOptions {
-  /** How long it tries, in milliseconds. */
+  /** Time limit in milliseconds. */
   readonly limitMs: number
   readonly signal: AbortSignal
 }
 
 type Connection = Pick<ClusterConnection, 'client' | 'clock'>
 
-/** An eviction that a PodDisruptionBudget has refused is tried again after so long. */
+/** Pause before an eviction that a PodDisruptionBudget has rejected is tried again. */
 const againMs = 5000
 const lookMs = 500
 
-/** Pods by what keeps them on their node. */
+/** Pods that are still on the node. */
 interface Left {
-  /** Why each may not be evicted now. */
+  /** By pod: why it cannot be evicted now. */
   readonly held: ReadonlyMap<string, string>
   readonly ending: readonly string[]
 }
@@ -35,7 +34,8 @@ export async function setUnschedulable(
 
 /**
  * Cordons a node, evicts its pods, and waits until they are gone.
- * @throws CliError naming the pods that stay: those that no controller would put back are refused before any is evicted.
+ * @throws CliError naming the remaining pods. If a pod has no controller that would recreate it, no pod is
+ * evicted.
  */
 export async function drained(
   connection: Connection,
@@ -74,7 +74,7 @@ async function podsOn({ client }: Pick<Connection, 'client'>, node: string): Pro
   return await client.list(kinds.pod, { fieldSelector: `spec.nodeName=${node}` })
 }
 
-/** Names of those pods that have not gone: another one of the same name is another pod. */
+/** Names of the pods that still exist. A pod of the same name with another UID is a new pod. */
 async function stillThere(
   connection: Connection,
   node: string,
@@ -84,7 +84,10 @@ async function stillThere(
   return (await podsOn(connection, node)).filter(({ metadata }) => uids.has(metadata.uid)).map(nameOf)
 }
 
-/** Asks for each pod's eviction. @returns why some may not be evicted now. */
+/**
+ * Evicts each pod.
+ * @returns why some cannot be evicted now.
+ */
 async function evicted(
   { client }: Connection,
   node: string,

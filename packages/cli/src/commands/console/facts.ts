@@ -1,4 +1,4 @@
-/** Facts and answers of the page, from where every command has them. */
+/** Facts and answers of the page, from the same sources as those of commands. */
 import type { CostDimension, PlayReport, Snapshot } from '@tenon/ask'
 import { costReport, hoursPerMonth, pricedInstances } from '@tenon/ask/cost'
 import type { ConsoleFacts, ReplayAnswer, ReplayedVariant } from '@tenon/console'
@@ -10,18 +10,18 @@ import { playedVariants } from '../replay/run.ts'
 import { simulationText } from '../simulate/print.ts'
 import { manifestText, nodePoolFields, readTypedManifests } from './manifests.ts'
 
-/** Whom the page asks. */
+/** Where the page gets its facts. */
 export interface ConsoleSource extends SourceFlags {
-  /** Recording that is replayed. */
+  /** A recording to replay. */
   readonly trace?: string
-  /** Manifests of each variant of the replay. */
+  /** Manifests for each variant of the replay. */
   readonly variant?: readonly string[]
 }
 
-/** The environment, the folder and the end of a process that answers without a terminal. */
+/** Environment, working directory and shutdown signal of a process that answers without a terminal. */
 export type QuietIo = Pick<Io, 'cwd' | 'env' | 'interrupted'>
 
-/** What is known without a copy of the cluster. */
+/** Facts that need no snapshot. */
 export function manifestFacts(io: Pick<Io, 'cwd'>): Pick<ConsoleFacts, 'fields' | 'readManifests'> {
   return {
     readManifests: async (text) => await readTypedManifests(io, text),
@@ -35,7 +35,7 @@ export function consoleFacts(given: QuietIo, source: ConsoleSource): ConsoleFact
   let fromFile: Promise<Snapshot> | undefined
   const snapshot = async (signal: AbortSignal): Promise<Snapshot> => {
     const { interrupted } = io
-    // A file says the same again, unless it could not be read.
+    // A file is read once, unless reading failed.
     if (source.snapshot !== undefined) {
       fromFile ??= snapshotFrom(io, source)
       fromFile.catch(() => {
@@ -55,7 +55,7 @@ export function consoleFacts(given: QuietIo, source: ConsoleSource): ConsoleFact
   }
 }
 
-/** What limits an answer is in the answer; the terminal is not the place for it here. */
+/** Discards terminal output: answers contain their own limitations. */
 function quiet({ cwd, env, interrupted }: QuietIo): Io {
   return {
     cwd,
@@ -83,7 +83,7 @@ function costOf(snapshot: Snapshot, by: CostDimension): object {
 
 /**
  * Plays the recording, and once more for each file.
- * @throws CliError when a file cannot be read.
+ * @throws CliError if a file cannot be read.
  */
 async function replayedRecording(io: Io, file: string, filename: readonly string[]): Promise<ReplayAnswer> {
   const { recording, variants } = await playedVariants(io, file, {

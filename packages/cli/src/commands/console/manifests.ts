@@ -1,4 +1,4 @@
-/** Manifests that are typed on the page: what is wrong with them, and what fields they may have. */
+/** Manifests that are edited on the page: their problems, and the fields they may have. */
 import { type KubeObject, nodePoolCrd, type UnstructuredObject } from '@tenon/api'
 import type { FieldHint, ReadManifests } from '@tenon/console'
 import { defaultSettings } from '@tenon/operator/objects'
@@ -16,7 +16,7 @@ interface Schema {
   readonly items?: Schema
 }
 
-/** Reads manifests as `tenon validate` does, and as the API server would store them. */
+/** Validates manifests as `tenon validate` does, and returns them as the API server would store them. */
 export async function readTypedManifests(io: Pick<Io, 'cwd'>, text: string): Promise<ReadManifests> {
   const crds = await allCrds((await loadProviders('', io.cwd)).all)
   const { problems } = validate([{ file: '', text }], {
@@ -34,7 +34,7 @@ export async function readTypedManifests(io: Pick<Io, 'cwd'>, text: string): Pro
     objects,
     problems: [
       ...problems
-        // Without providers every node class is foreign.
+        // Without providers, node classes of any kind are accepted.
         .filter(({ message }) => !message.startsWith('no provider of Tenon serves'))
         .map(({ column, field, fix, line, message, severity }) => ({
           line,
@@ -51,7 +51,7 @@ export async function readTypedManifests(io: Pick<Io, 'cwd'>, text: string): Pro
   }
 }
 
-/** Fields of a NodePool, as its CustomResourceDefinition has them. */
+/** Fields of a NodePool, from its CustomResourceDefinition. */
 export function nodePoolFields(): readonly FieldHint[] {
   const { spec } = nodePoolCrd as {
     readonly spec: { readonly versions: readonly { readonly schema: { readonly openAPIV3Schema: Schema } }[] }
@@ -80,7 +80,7 @@ function hintsOf({ items, properties = {} }: Schema, path: string): readonly Fie
   return items === undefined ? own : [...own, ...hintsOf(items, `${path}[]`)]
 }
 
-/** What a person writes of an object: nothing that the server or a controller has added. */
+/** The fields of an object that users set, without those of the API server and of controllers. */
 export function writtenObject({ apiVersion, kind, metadata, ...rest }: KubeObject): {
   readonly apiVersion: string
   readonly kind: string
@@ -105,7 +105,7 @@ export function writtenObject({ apiVersion, kind, metadata, ...rest }: KubeObjec
   }
 }
 
-/** An object as somebody would write it. */
+/** An object as YAML, as a user would write it. */
 export function manifestText(object: KubeObject): string {
   return yamlDocument(
     writtenObject(object) satisfies Partial<UnstructuredObject> & { readonly spec: unknown },

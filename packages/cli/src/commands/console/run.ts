@@ -1,4 +1,4 @@
-/** `tenon console`: the page (console.md 3). */
+/** `tenon console`: serves the page (console.md 3). */
 import { spawn } from 'node:child_process'
 import { platform } from 'node:os'
 import { keepYoungSpaceSmall } from '@tenon/console'
@@ -19,13 +19,16 @@ export interface ConsoleFlags extends SourceFlags {
   readonly filename: readonly string[]
 }
 
-/** Serves the page until Ctrl-C. @throws CliError naming the port or the file that cannot be used. */
+/**
+ * Serves the page until Ctrl-C.
+ * @throws CliError naming the port or file that cannot be used.
+ */
 export async function runConsole(io: Io, flags: ConsoleFlags): Promise<void> {
   const { allowActions = false, drainTimeout, filename, open = false, port, trace, ...source } = flags
   if (allowActions && source.snapshot !== undefined)
     throw new CliError('--allow-actions changes a cluster, and a snapshot is none: leave out one of them')
   keepYoungSpaceSmall()
-  // A page that can never show anything is not served.
+  // Fails early if the page could never show anything.
   if (source.snapshot !== undefined) await snapshotFile(io, source.snapshot)
   const served = await servePage(io, {
     source: { ...source, ...(trace !== undefined && { trace, variant: filename }) },
@@ -57,7 +60,7 @@ const openers: ReadonlyMap<string, string> = new Map([
   ['win32', 'explorer'],
 ])
 
-/** Leaves it to the system which browser that is. */
+/** Opens the system's default browser. */
 function openBrowser(io: Pick<Io, 'err'>, link: string): void {
   const opener = openers.get(platform()) ?? 'xdg-open'
   const child = spawn(opener, [link], { stdio: 'ignore', detached: true })

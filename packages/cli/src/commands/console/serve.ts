@@ -1,4 +1,4 @@
-/** Serves the page on what a command asks. */
+/** Serves the page with the sources of a command. */
 import { type ConsoleServer, serveConsole } from '@tenon/console'
 import type { Clock, Random } from '@tenon/runtime'
 import { CliError } from '../../errors.ts'
@@ -13,11 +13,11 @@ export interface ServedConsole {
   readonly source: ConsoleSource
   /** 0 takes any free port. */
   readonly port: number
-  /** How actions are carried out; absent: the page only reads. */
+  /** How to carry out actions; absent: the page is read-only. */
   readonly acting?: Pick<ActionFlags, 'drainTimeout'>
   readonly clock: Clock
   readonly random: Random
-  /** Told with another link when one was used. */
+  /** Called with a new link when one was used. */
   readonly onLink?: (link: string) => void
 }
 

@@ -1,22 +1,28 @@
 /* oxlint-disable unicorn/require-post-message-target-origin -- threads, not windows */
-/** Answers of the page from threads of their own: a copy of a large cluster takes seconds to read and to study. */
+/**
+ * Computes answers of the page in worker threads, as reading and studying a snapshot of a large cluster takes
+ * seconds.
+ */
 import { Worker } from 'node:worker_threads'
 import { type AnswerPort, type GivenAnswer, nothingToReplay, type Question } from '@tenon/console'
 import type { Clock } from '@tenon/runtime'
 import type { AnswerThreadData, FromAnswerThread, ToAnswerThread } from './answer-thread.ts'
 
-/** In the bundle the thread's program lies beside whatever file this has become part of. */
+/** In the bundle, the thread's file is next to whichever file contains this code. */
 const threadUrl = new URL(
   `./answer-thread.${import.meta.url.endsWith('.ts') ? 'ts' : 'mjs'}`,
   import.meta.url,
 )
 
-/** A thread that nobody asks for so long is ended, with the copy that it holds. */
+/** An idle thread is terminated after this time, to free its snapshot. */
 const idleMs = 60_000
-/** So long a thread may take to notice that nobody waits for its answer. */
+/** How long a thread may take to notice that its question was cancelled. */
 const graceMs = 1000
 
-/** One answer at a time, except the replay of a recording, which may take minutes and is made once. */
+/**
+ * Answers one question at a time. The replay of a recording, which may take minutes, has its own thread and
+ * runs once.
+ */
 export class ThreadedAnswers implements AnswerPort {
   readonly #copies: AnswerThread
   readonly #replays: AnswerThread
@@ -37,7 +43,7 @@ export class ThreadedAnswers implements AnswerPort {
     return await Promise.race([replayed, aborted(signal)])
   }
 
-  /** Whoever has asked first may be gone before it is done. */
+  /** Not bound to the signal of the first client, which may disconnect before the replay is done. */
   async #replay(question: Question): Promise<GivenAnswer> {
     try {
       const answer = await this.#replays.answer(question, this.#ended.signal)
@@ -55,7 +61,7 @@ export class ThreadedAnswers implements AnswerPort {
   }
 }
 
-/** Starts its thread with the first question, and again after one that has failed. */
+/** Starts its thread with the first question, and again after a failure. */
 class AnswerThread {
   readonly #data: AnswerThreadData
   readonly #clock: Clock
@@ -86,7 +92,7 @@ class AnswerThread {
     worker.on('exit', () => {
       if (this.#worker === worker) this.#worker = undefined
     })
-    // Whoever waits for an answer is told; between questions there is nobody to tell.
+    // A failure rejects the current question; between questions there is none.
     worker.on('error', () => undefined)
     return worker
   }
@@ -125,7 +131,7 @@ class AnswerThread {
   }
 }
 
-/** Rejects once the signal aborts. */
+/** Rejects when the signal aborts. */
 function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
     const end = () => {

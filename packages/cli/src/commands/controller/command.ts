@@ -3,7 +3,7 @@ import type { Io } from '../../io.ts'
 import { controllerHelp } from '../../options/help.ts'
 import { builtInProviders } from '../../providers.ts'
 
-/** Reads its own command line: flags and exit codes are those of Karpenter. */
+/** The command parses its own arguments: flags and exit codes are those of Karpenter. */
 export function addController(program: Command, io: Io): void {
   program
     .command('controller')

@@ -19,7 +19,6 @@ import { eventLoopTurns, type Runtime, type Transport } from '@tenon/runtime'
 import { CliError } from '../../errors.ts'
 import { build, version } from '../../version.ts'
 
-/** An operator is composed of these. */
 export interface OperatorParts {
   readonly cloud: {
     readonly module: ProviderModule
@@ -27,15 +26,14 @@ export interface OperatorParts {
     readonly env: ProviderEnvironment
   }
   readonly api: ApiAccess
-  /** Whether requests may change anything in the cloud; always, without it. */
+  /** Whether requests may change anything in the cloud; default: always. */
   readonly mayAct?: () => boolean
-  /** Revision of this program; empty when it is not known. */
+  /** Git revision of this program; empty if unknown. */
   readonly commit?: string
   readonly settings: Settings
   readonly runtime: Runtime
 }
 
-/** The API server as this process reaches it. */
 interface ApiAccess {
   readonly server: string
   readonly transport: Transport
@@ -47,7 +45,7 @@ interface RequestRate {
   readonly burst: number
 }
 
-/** @throws CliError naming the setting that is missing or wrong. */
+/** @throws CliError naming the setting that is missing or invalid. */
 export async function composeOperator(parts: OperatorParts): Promise<Operator> {
   const { api, settings, runtime } = parts
   const { transport, rate } = api
@@ -56,7 +54,7 @@ export async function composeOperator(parts: OperatorParts): Promise<Operator> {
   let operator: Operator | undefined
   const onRequest = (sample: RequestSample) => operator?.requests.requested(sample)
   const client = createKubeClient({ ...server, onRequest, ...(rate && { rate }) })
-  // Of its own, so that a burst of events holds up no write that nodes or pods wait for.
+  // A client of its own, so that a burst of events delays no write of nodes or pods.
   const eventClient = createKubeClient({ ...server, onRequest, ...(rate && { rate: eventRate(rate) }) })
   const events = settings.observeOnly
     ? noEvents
@@ -103,7 +101,7 @@ async function createProvider(
   }
 }
 
-/** Names the setting that an error is about, unless the message does. */
+/** Names the setting that caused an error, unless the message does. */
 function settingOf({ variable }: ProviderSettingError, { options }: ProviderModule): string {
   if (variable === undefined) return ''
   const flag = options.find((each) => each.variable === variable)?.flag

@@ -1,4 +1,4 @@
-/** The journal on disk: files of JSON lines in one directory, appended to, rotated and bounded. */
+/** The journal on disk: files of JSON lines in one directory, appended to, rotated and limited in size. */
 import { createReadStream } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,17 +9,17 @@ import type { Logger } from '@tenon/runtime'
 import { linesOf } from '../../source/journal-lines.ts'
 
 const mebibyte = 1024 * 1024
-/** What a line may take; entries are far shorter. */
+/** Limit of a line; entries are far shorter. */
 const mostLineBytes = mebibyte
 
 export interface JournalSizes {
-  /** A file that has so much is not appended to any more. */
+  /** A file of this size is rotated. */
   readonly fileBytes: number
-  /** Of all files together. */
+  /** Limit of all files together. */
   readonly allBytes: number
-  /** Of the newest files, how much is read at the start: no more than this is kept in memory. */
+  /** How much of the newest files is read at start; bounds the memory of the journal. */
   readonly restoredBytes: number
-  /** What may wait to be written. */
+  /** Limit of the data that waits to be written. */
   readonly waitingBytes: number
 }
 
@@ -43,7 +43,7 @@ export class JournalFiles {
   readonly #logger: Logger
   readonly #sizes: JournalSizes
   #file: FileHandle | undefined
-  /** Number and size of the file that is appended to. */
+  /** The current file. */
   #current = { number: 0, bytes: 0 }
   #waiting: string[] = []
   #waitingBytes = 0
@@ -57,8 +57,8 @@ export class JournalFiles {
   }
 
   /**
-   * Reads what earlier processes have noted into the journal, and writes what it notes from then on.
-   * @throws Error of the file system when the directory cannot be created or read.
+   * Reads the entries of earlier processes into the journal, and writes new ones from then on.
+   * @throws Error of the file system if the directory cannot be created or read.
    */
   static async attach(
     directory: string,
@@ -75,7 +75,7 @@ export class JournalFiles {
     return files
   }
 
-  /** Resolves once everything noted so far is written, or cannot be. */
+  /** Resolves once all entries so far are written, or writing failed. */
   async flush(): Promise<void> {
     while (this.#writing !== undefined) await this.#writing
   }
@@ -100,7 +100,7 @@ export class JournalFiles {
       this.#logger.info('read the journal', { directory: this.#directory, files: newest.length, entries })
   }
 
-  /** @returns how many entries it holds. A file that cannot be read is told of, and left as it is. */
+  /** @returns the number of entries. An unreadable file is reported and left as it is. */
   async #read({ name }: JournalFile, journal: Journal): Promise<number> {
     const path = join(this.#directory, name)
     const broken: { readonly line: number; readonly problem: string }[] = []
@@ -128,13 +128,13 @@ export class JournalFiles {
     return entries
   }
 
-  /** Files of this directory that are the journal's, oldest first. */
+  /** The journal's files in this directory, oldest first. */
   async #list(): Promise<readonly JournalFile[]> {
     const files: JournalFile[] = []
     for (const name of (await readdir(this.#directory)).toSorted()) {
       const number = namePattern.exec(name)?.[1]
       if (number === undefined) continue
-      // One that has just been removed is not among them.
+      // The file was removed after the directory was listed.
       const found = await stat(join(this.#directory, name)).catch(ignored)
       if (found?.isFile() === true) files.push({ name, number: Number(number), bytes: found.size })
     }
@@ -171,12 +171,12 @@ export class JournalFiles {
     this.#writing = undefined
   }
 
-  /** The file to append to: a new one when the current one has enough. */
+  /** The file to append to: a new one if the current one is full. */
   async #fileFor(bytes: number): Promise<FileHandle> {
     if (this.#file !== undefined && this.#current.bytes + bytes <= this.#sizes.fileBytes) return this.#file
     await this.#file?.close()
     this.#file = undefined
-    // Others may have written here meanwhile.
+    // Another process may have written to it.
     const files = await this.#list()
     const last = files.at(-1)
     const isFull = last === undefined || last.bytes + bytes > this.#sizes.fileBytes
@@ -187,14 +187,14 @@ export class JournalFiles {
     this.#file = file
     this.#current = { number, bytes: isFull ? 0 : last.bytes }
     if (!isFull && !(await endsWithLine(file, last.bytes))) {
-      // A process died in the middle of a line: what follows must not be taken for a part of it.
+      // A process died in the middle of a line: the next line must not be appended to it.
       await file.appendFile('\n')
       this.#current.bytes++
     }
     return file
   }
 
-  /** Removes the oldest files, so that a whole file more stays within the bound. */
+  /** Removes the oldest files, so that one more full file stays within the limit. */
   async #makeRoom(files: readonly JournalFile[], bytes: number): Promise<void> {
     let total = files.reduce((sum, file) => sum + file.bytes, 0) + Math.max(bytes, this.#sizes.fileBytes)
     for (const file of files.slice(0, -1)) {
@@ -204,7 +204,7 @@ export class JournalFiles {
     }
   }
 
-  /** Told once, until something could be written again. */
+  /** Logged once until the next successful write. */
   #failed(error: unknown): void {
     if (!this.#isFailing)
       this.#logger.error('the journal cannot be written; its entries are kept in memory only', {
@@ -238,7 +238,7 @@ function ignored(): undefined {}
 const sealPattern = /,"crc32":"([0-9a-f]{8})"\}$/
 
 /**
- * The line with a checksum of what is before it as its last field.
+ * Appends a checksum of the preceding text as the last field.
  * @param line a JSON object.
  */
 function sealed(line: string): string {
@@ -246,13 +246,13 @@ function sealed(line: string): string {
   return `${body},"crc32":"${checksum(body)}"}`
 }
 
-/** @returns the line without its checksum; undefined when it is not the one that was written. */
+/** @returns the line without its checksum; undefined if the checksum does not match. */
 function unsealed(bytes: Uint8Array): string | undefined {
   const text = new TextDecoder().decode(bytes)
   const seal = sealPattern.exec(text)
   if (seal === null) return undefined
   const body = text.slice(0, seal.index)
-  // Of a text with a broken character the checksum is another one.
+  // A line with invalid UTF-8 does not match its checksum.
   return checksum(body) === seal[1] ? `${body}}` : undefined
 }
 

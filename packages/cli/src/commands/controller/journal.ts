@@ -1,11 +1,11 @@
-/** `--journal-path`: the journal of a controller that outlives it. */
+/** `--journal-path`: a journal that survives restarts. */
 import type { Journal } from '@tenon/operator'
 import type { Logger } from '@tenon/runtime'
 import type { JournalFiles } from './journal-files.ts'
 
 /**
- * Reads the journal of the directory, and goes on with it. Where that cannot be, the log says so, and the controller
- * works without: its nodes are worth more than its journal.
+ * Reads the journal of the directory and appends to it. Failures are only logged: the controller must run
+ * without its journal.
  * @param path empty for none.
  */
 export async function keepJournal(

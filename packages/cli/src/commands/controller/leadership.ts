@@ -1,4 +1,4 @@
-/** Leader election: acquires the lease, leads once the caches are synced, and hands over cleanly. */
+/** Leader election: acquires the lease, leads once the caches have synced, and hands over cleanly. */
 import type { LeaderElector } from '@tenon/kube'
 import type { Operator } from '@tenon/operator'
 import { type Clock, type Logger, type Random, StructuredError } from '@tenon/runtime'
@@ -6,23 +6,23 @@ import { CliError } from '../../errors.ts'
 import type { LeadershipHooks } from './threaded-elector.ts'
 
 export const leasePace = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 }
-/** Who does not know the cluster by then stands for the lease all the same: perhaps nobody else does. */
+/** A candidate whose caches have not synced by then stands for election anyway: there may be no other. */
 const headStartMs = 10_000
-/** A leader gives up when nothing has come for so long of a list that it needs (operations.md 1). */
+/** A leader gives up if a required list has made no progress for this long (operations.md 1). */
 const syncLimitMs = 2 * 60_000
-/** What is in progress at the end has so long to finish, then it is cut off. */
+/** How long work in progress may take at shutdown before it is aborted. */
 const quietLimitMs = 800
-/** What nobody waits for: the last events, and the thread that decided. */
+/** How long the last events and the decision thread may take at shutdown. */
 const flushLimitMs = 300
 
-/** The lease that is stood for. */
+/** The lease to acquire. */
 interface Election {
   readonly namespace: string
   readonly name: string
 }
 
 export interface LeadershipOptions {
-  /** Absent when this process acts without asking. */
+  /** Absent if this process leads without a lease. */
   readonly election: Election | undefined
   readonly identity: string
   readonly clock: Clock
@@ -30,15 +30,14 @@ export interface LeadershipOptions {
   readonly logger: Logger
 }
 
-/** Makes the candidate for the lease. */
 export type Elect = (election: Election, hooks: LeadershipHooks) => LeaderElector
 
-/** What leads. */
+/** The parts of the operator that leadership needs. */
 type Led = Pick<Operator, 'observe' | 'lead' | 'quiesce' | 'stop' | 'waitingFor' | 'arrivals'> & {
   readonly framework: Pick<Operator['framework'], 'leads'>
 }
 
-/** Leadership of one process, from its start to its end. */
+/** The leadership of one process, from start to end. */
 export class Leadership {
   readonly #options: LeadershipOptions
   #elector: LeaderElector | undefined
@@ -48,7 +47,7 @@ export class Leadership {
     this.#options = options
   }
 
-  /** Whether this process may change anything, now. */
+  /** Whether this process may change anything now. */
   mayAct(): boolean {
     if (this.#isOver) return false
     return this.#options.election === undefined || this.#elector?.isLeader === true
@@ -56,7 +55,7 @@ export class Leadership {
 
   /**
    * Runs the operator until `signal` aborts.
-   * @throws CliError when the lease is lost, or a leader cannot follow the cluster.
+   * @throws CliError if the lease is lost, or a leader cannot list the cluster.
    */
   async run(operator: Led, elect: Elect, signal: AbortSignal): Promise<void> {
     const { election, clock, logger } = this.#options
@@ -92,8 +91,8 @@ export class Leadership {
     }
     await aborted(ending)
     logger.info('stopping', { isAsked: signal.aborted })
-    // The lease is kept until nothing is in progress any more: who comes next must not meet it. Then it goes
-    // first, as others wait for it.
+    // The lease is kept until no work is in progress, so that the next leader does not race with it. Then it is
+    // released first, as others wait for it.
     await settled(operator.quiesce(), clock, quietLimitMs)
     this.#isOver = true
     await this.#elector?.stop()
@@ -128,7 +127,7 @@ export class Leadership {
   }
 }
 
-/** Whether `work` has ended well after `ms` at most; it goes on. */
+/** Whether `work` resolved within `ms`. Does not abort it. */
 async function settled(work: Promise<unknown>, clock: Clock, ms: number): Promise<boolean> {
   return await new Promise((resolve) => {
     const cancel = clock.after(ms, () => {
@@ -142,7 +141,7 @@ async function settled(work: Promise<unknown>, clock: Clock, ms: number): Promis
   })
 }
 
-/** Told elsewhere. */
+/** For a promise whose rejection is handled where it is awaited. */
 function ignored(): void {}
 
 function aborted(signal: AbortSignal): Promise<void> {

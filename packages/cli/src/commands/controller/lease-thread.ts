@@ -1,5 +1,5 @@
 /* oxlint-disable unicorn/require-post-message-target-origin -- threads, not windows */
-/** Entry of the thread that holds the lease: no decision and no parsing delays a renewal. */
+/** Entry point of the thread that holds the lease, so that neither decisions nor parsing delay a renewal. */
 import { parentPort, workerData } from 'node:worker_threads'
 import {
   createEventRecorder,
@@ -20,7 +20,6 @@ import {
   SystemRandom,
 } from '@tenon/runtime'
 
-/** What the thread is started with. */
 export interface LeaseThreadData {
   readonly config: KubeConfigOptions | ServerAddress
   readonly election: Pick<
@@ -34,15 +33,15 @@ export interface LeaseThreadData {
     | 'renewDeadlineMs'
     | 'retryPeriodMs'
   >
-  /** Whom events are of; as the recorder has it unless given. */
+  /** Reporting component of events; default: as in the recorder. */
   readonly component?: string
   readonly requestTimeoutMs: number
   readonly userAgent: string
-  /** Until when this process leads, as {@link processMonotonic} tells it. */
+  /** Until when this process leads, in {@link processMonotonic} time. */
   readonly until: Float64Array
 }
 
-/** `end`: gives the lease back. */
+/** `end`: release the lease. */
 export type ToLeaseThread = 'end'
 
 export type FromLeaseThread =
@@ -102,14 +101,14 @@ function say(message: FromLeaseThread): void {
   parentPort?.postMessage(message)
 }
 
-/** The main thread writes what is logged here, in its own form. */
+/** Sends log lines to the main thread, which writes them in its own format. */
 function forwardingLogger(context: LogFields): Logger {
   const at =
     (level: LogLevel) =>
     (message: string, fields: LogFields = {}) => {
       const all = Object.entries({ ...context, ...fields }).map(([key, value]) => [
         key,
-        // Other members of an error may be of no kind that a message can carry.
+        // Other members of an error may not be cloneable.
         value instanceof Error ? value.message : value,
       ])
       say({ kind: 'logged', level, message, fields: Object.fromEntries(all) as LogFields })

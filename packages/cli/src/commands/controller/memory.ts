@@ -1,17 +1,17 @@
-/** A soft memory limit: the closer the process comes to it, the more it frees (operations.md 1). */
+/** A soft memory limit: the closer the process comes to it, the more garbage it collects (operations.md 1). */
 import type { Clock, Logger } from '@tenon/runtime'
 
 const share = 0.9
 const periodMs = 2000
-/** Collecting takes time as well; a process that needs its memory must not do nothing else. */
+/** Collecting takes time too: a process that really needs its memory must still get work done. */
 const pauseMs = 10_000
 const warningPauseMs = 10 * 60_000
 
 export interface MemoryGuardOptions {
   readonly limitBytes: number
-  /** Memory that this process holds now. */
+  /** Current memory of the process. */
   readonly usedBytes: () => number
-  /** Frees what is not in use. */
+  /** Collects garbage. */
   readonly collect: () => void
   readonly clock: Clock
   readonly logger: Logger
@@ -46,7 +46,7 @@ async function slept(clock: Clock, ms: number, signal: AbortSignal): Promise<boo
     await clock.sleep(ms, signal)
     return true
   } catch {
-    // Only the end of the process ends a sleep early.
+    // `sleep` only rejects when the signal aborts.
     return false
   }
 }

@@ -1,4 +1,4 @@
-/** The options of `tenon controller`, from its command line and its environment (operations.md 2 to 4). */
+/** The options of `tenon controller`, from command line and environment (operations.md 2 to 4). */
 import { defaultSettings, defaultSpreadOf, type Settings } from '@tenon/operator/objects'
 import type { ProviderModule } from '@tenon/provider'
 import type { LogLevel } from '@tenon/runtime'
@@ -11,11 +11,11 @@ import { featureGates, karpenterGates } from '../../options/feature-gates.ts'
 
 export interface ControllerOptions {
   readonly provider: ProviderModule
-  /** The values of its options, by their variables. */
+  /** Values of the provider's options, by variable. */
   readonly providerEnv: Env
   readonly kubeconfig: string
   readonly context: string
-  /** Absent when requests are not to be held back. */
+  /** Absent: requests are not rate-limited. */
   readonly rate: { readonly perSecond: number; readonly burst: number } | undefined
   readonly metricsPort: number
   readonly healthProbePort: number
@@ -28,10 +28,10 @@ export interface ControllerOptions {
   readonly maxConnections: number
   readonly isProfiling: boolean
   readonly logLevel: LogLevel
-  /** Comma lists. */
+  /** Comma-separated. */
   readonly logOutputs: string
   readonly logErrorOutputs: string
-  /** 0 for no limit. */
+  /** 0: no limit. */
   readonly memoryLimitBytes: number
   readonly leaderElection: { readonly namespace: string; readonly name: string } | undefined
   readonly settings: Settings
@@ -41,11 +41,11 @@ export interface ControllerOptions {
 type Env = Readonly<Record<string, string | undefined>>
 
 /**
- * Reads the options.
- * @param providers those whose options count.
- * @param podNamespace the namespace of the pod this runs in; undefined outside of one.
- * @returns `help` when that is asked for.
- * @throws CliError with exit code 2, naming the flag or variable and what it takes.
+ * Parses the options.
+ * @param providers those whose options are accepted.
+ * @param podNamespace the namespace of the pod this runs in; undefined outside of a pod.
+ * @returns `help` if it was requested.
+ * @throws CliError with exit code 2, naming the flag or variable and its valid values.
  */
 export function controllerOptions(
   args: readonly string[],
@@ -125,7 +125,7 @@ function settingsOf(read: ReadOptions): {
   }
 }
 
-/** Karpenter ignores them unless it is told otherwise. */
+/** Karpenter ignores DRA by default. */
 function ignoresDevices(text: string, isCompatible: boolean): Settings['ignoreDraRequests'] {
   if (text === 'auto') return isCompatible || 'auto'
   return text === 'true'
@@ -138,7 +138,7 @@ function overruled(gates: readonly string[]): OptionWarning {
   }
 }
 
-/** As in Kubernetes' own client, 0 stands for its defaults. */
+/** As in client-go, 0 means the client's defaults. */
 function rateOf(qps: number, burst: number): ControllerOptions['rate'] {
   if (qps < 0) return undefined
   return { perSecond: qps === 0 ? 5 : qps, burst: burst <= 0 ? 10 : burst }
@@ -164,7 +164,7 @@ function port(read: ReadOptions, flag: string): number {
   return number
 }
 
-/** The constraints of the scheduler configuration, which is given as text. */
+/** Reads the constraints from the text of a scheduler configuration. */
 function defaultSpread(name: string, text: string): Settings['defaultSpread'] {
   const document = parseDocument(text)
   const [error] = document.errors

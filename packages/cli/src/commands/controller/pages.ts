@@ -25,17 +25,14 @@ const levels: readonly LogLevel[] = ['debug', 'info', 'error']
 const logLevelPath = '/debug/log-level'
 const profilingPath = '/debug/pprof'
 
-/** Pages that others make. */
+/** Handlers from other files. */
 export interface ControllerPageHandlers {
   readonly profiles?: HttpHandler
   readonly snapshot?: HttpHandler
   readonly catalogue?: HttpHandler
 }
 
-/**
- * Answers {@link logLevelPath}, which `PUT` changes, and with `profiles` everything under
- * {@link profilingPath}.
- */
+/** Serves {@link logLevelPath}, which `PUT` changes, and with `profiles` everything under {@link profilingPath}. */
 export function controllerPages(
   level: { value: LogLevel },
   { profiles, snapshot, catalogue }: ControllerPageHandlers,
@@ -65,7 +62,7 @@ async function logLevelPage(
   return textPage(200, `${level.value}\n`)
 }
 
-/** A page of plain text. */
+/** A plain-text response. */
 export function textPage(
   status: number,
   text: string,
@@ -78,20 +75,19 @@ export function textPage(
   }
 }
 
-/** Cut so that decisions go on beside it. */
+/** Yields this often, so that decisions continue meanwhile. */
 const sliceMs = 5
 const chunkLength = 64 * 1024
 
-/** Who answers. */
-export interface SnapshotAnswerer {
+export interface SnapshotPageOptions {
   readonly operator: Operator
   readonly identity: string
   readonly isLeading: () => boolean
   readonly clock: Clock
 }
 
-/** Answers every request with a snapshot of this moment. */
-export function snapshotPage({ operator, identity, isLeading, clock }: SnapshotAnswerer): HttpHandler {
+/** Responds to every request with a new snapshot. */
+export function snapshotPage({ operator, identity, isLeading, clock }: SnapshotPageOptions): HttpHandler {
   return async (_request, signal = new AbortController().signal) => {
     const slicing = { clock, turns: eventLoopTurns, sliceMs }
     const snapshot = await takeSnapshot(
@@ -125,10 +121,9 @@ async function* chunks(lines: Iterable<string>): AsyncGenerator<string, void, un
   if (chunk !== '') yield chunk
 }
 
-/** Path of the page. */
 const cataloguePath = '/debug/catalogue'
 
-/** Answers every request with the offerings of this moment, their prices, and which of them launches avoid. */
+/** Responds to every request with the current offerings, their prices, and which of them launches avoid. */
 export function cataloguePage(source: CatalogueSource): HttpHandler {
   return async (_request, signal = new AbortController().signal) => {
     const taken = await takeCatalogues(source, signal)
@@ -140,7 +135,7 @@ export function cataloguePage(source: CatalogueSource): HttpHandler {
   }
 }
 
-/** A list of instance types may be large: decisions go on while it is written. */
+/** Serialized in parts: a list of instance types may be large, and decisions must not wait for it. */
 function* partsOf({ catalogues, priceUnit }: TakenCatalogues): Generator<string, void, undefined> {
   const unit = priceUnit === undefined ? '' : `"priceUnit":${JSON.stringify(priceUnit)},`
   yield `{${unit}"catalogues":[`

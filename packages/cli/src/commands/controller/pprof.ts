@@ -1,14 +1,14 @@
-/** Writes profiles in the format of pprof (github.com/google/pprof, proto/profile.proto), uncompressed. */
+/** Writes uncompressed profiles in pprof format (github.com/google/pprof, proto/profile.proto). */
 
-/** A function on the stack, where V8 says it is. */
+/** A function on the stack, with its position according to V8. */
 export interface Frame {
   readonly functionName: string
   readonly url: string
-  /** From 0. */
+  /** Counts from 0. */
   readonly lineNumber: number
 }
 
-/** What was counted with this stack, innermost frame first. */
+/** A sample: a stack, innermost frame first, and its values. */
 export interface StackSample {
   readonly stack: readonly Frame[]
   /** One for each of the profile's types. */
@@ -16,14 +16,13 @@ export interface StackSample {
 }
 
 export interface StackProfile {
-  /** Of the values of each sample: what they are and in what unit, such as `cpu` in `nanoseconds`. */
+  /** Type and unit of each value, such as `cpu` in `nanoseconds`. */
   readonly types: readonly { readonly type: string; readonly unit: string }[]
   readonly samples: readonly StackSample[]
   readonly timeMs: number
   readonly durationMs: number
 }
 
-/** The bytes of the profile. */
 export function encodePprof({ types, samples, timeMs, durationMs }: StackProfile): Uint8Array {
   const strings = new Numbering<string>((text) => text, 0)
   strings.of('')
@@ -39,7 +38,7 @@ export function encodePprof({ types, samples, timeMs, durationMs }: StackProfile
     profile.message(2, new Message().packed(1, ids).packed(2, values))
   }
   for (const [id, frame] of frames.entries()) {
-    // One function each: V8 tells no finer place than where a function begins.
+    // One location per function: V8 reports only where a function begins.
     const line = new Message().integer(1, id).integer(2, frame.lineNumber + 1)
     profile.message(4, new Message().integer(1, id).message(4, line))
     const name = strings.of(frame.functionName === '' ? '(anonymous)' : frame.functionName)
@@ -53,7 +52,7 @@ export function encodePprof({ types, samples, timeMs, durationMs }: StackProfile
   return profile.encoded()
 }
 
-/** Gives each value a number, the same one to equals. */
+/** Numbers values, equal ones alike. */
 class Numbering<T> {
   readonly #keyOf: (value: T) => string
   readonly #first: number
@@ -78,7 +77,7 @@ class Numbering<T> {
   }
 }
 
-/** A message of protocol buffers, as far as profiles need it. */
+/** Encodes the subset of protocol buffers that profiles need. */
 class Message {
   readonly #bytes: number[] = []
 

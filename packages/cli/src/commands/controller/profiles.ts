@@ -7,13 +7,13 @@ import { oneChunk } from '@tenon/runtime'
 import { textPage } from './pages.ts'
 import { encodePprof, type Frame, type StackProfile, type StackSample } from './pprof.ts'
 
-/** One allocation in so many bytes is remembered, as Go does. */
+/** Average bytes per sample, as in Go. */
 const heapIntervalBytes = 512 * 1024
 const cpuIntervalMicros = 1000
 const secondsLimit = 300
 const unserved = new Set(['block', 'goroutine', 'mutex', 'symbol', 'threadcreate', 'trace'])
 
-/** Begins to sample memory and answers what is under `/debug/pprof/`. */
+/** Starts memory sampling, and serves everything under `/debug/pprof/`. */
 export async function openProfiles(clock: Clock, args: readonly string[]): Promise<HttpHandler> {
   const session = new Session()
   session.connect()
@@ -56,7 +56,7 @@ async function pprofPage(profile: StackProfile): Promise<HttpResponse> {
   return { status: 200, headers: { 'content-type': 'application/octet-stream' }, body: oneChunk(bytes) }
 }
 
-/** Live objects by the stack that made them. */
+/** Live objects by allocation stack. */
 function heapProfile({ head }: HeapProfiler.SamplingHeapProfile, timeMs: number): StackProfile {
   const samples: StackSample[] = []
   const visit = (node: HeapProfiler.SamplingHeapProfileNode, outer: readonly Frame[]) => {
@@ -68,7 +68,7 @@ function heapProfile({ head }: HeapProfiler.SamplingHeapProfile, timeMs: number)
   return { types: [{ type: 'inuse_space', unit: 'bytes' }], samples, timeMs, durationMs: 0 }
 }
 
-/** Ticks and time by stack; what was idle is omitted. */
+/** Samples and time per stack, without idle time. */
 function cpuProfile(
   { nodes, samples = [], timeDeltas = [], startTime, endTime }: Profiler.Profile,
   nowMs: number,
@@ -80,7 +80,7 @@ function cpuProfile(
   for (const [at, id] of samples.entries()) {
     if (byId.get(id)?.callFrame.functionName === '(idle)') continue
     const sum = spent.get(id) ?? { ticks: 0, micros: 0 }
-    // A delta is the time since the sample before.
+    // A delta is the time since the previous sample.
     spent.set(id, { ticks: sum.ticks + 1, micros: sum.micros + (timeDeltas[at] ?? 0) })
   }
   const stackOf = (leaf: number) => {

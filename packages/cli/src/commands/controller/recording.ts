@@ -1,4 +1,4 @@
-/** `--record-path`: what `tenon record` notes, noted by a controller (ask.md 6). */
+/** `--record-path`: records in the controller what `tenon record` records (ask.md 6). */
 import { rename } from 'node:fs/promises'
 import { type InstanceType, labels, type Node, ownValue, type PricePerHour } from '@tenon/api'
 import {
@@ -14,28 +14,27 @@ import type { Operator } from '@tenon/operator'
 import { eventLoopTurns, type Runtime, type Transport } from '@tenon/runtime'
 import { version } from '../../version.ts'
 
-/** What a recording is made with. */
 export interface RecordingParts {
-  /** File that is gone on with. */
+  /** The file to create or continue. */
   readonly path: string
   readonly server: string
   readonly transport: Transport
   readonly operator: Pick<Operator, 'caches' | 'questions' | 'synced'>
   readonly runtime: Runtime
-  /** A file of this size is put aside; 256 MiB unless given. */
+  /** A larger file is rotated; default 256 MiB. */
   readonly mostBytes?: number
 }
 
 const defaultMostBytes = 256 * 1024 * 1024
-/** Prices of instance types are asked for again, and the size of the file is looked at, this often. */
+/** How often prices are refreshed and the size of the file is checked. */
 const lookMs = 60_000
-/** After a failure of the file system. */
+/** Pause after a failure of the file system. */
 const retryMs = 5 * 60_000
 const sliceMs = 5
 
 /**
- * Records until `signal` aborts, and resolves once everything is written. What goes wrong with the file is in the log,
- * and is tried again: nodes are worth more than their recording.
+ * Records until `signal` aborts, and resolves once everything is written. File errors are logged and retried:
+ * the controller must run without its recording.
  */
 export async function keepRecording(parts: RecordingParts, signal: AbortSignal): Promise<void> {
   const { operator, path, runtime } = parts
@@ -56,7 +55,7 @@ export async function keepRecording(parts: RecordingParts, signal: AbortSignal):
   }
 }
 
-/** @returns true when the file is full. */
+/** @returns true if the file is full. */
 async function recordOneFile(parts: RecordingParts, signal: AbortSignal): Promise<boolean> {
   const { mostBytes = defaultMostBytes, operator, path, runtime, server, transport } = parts
   const { clock, logger, random } = runtime
@@ -84,7 +83,7 @@ async function recordOneFile(parts: RecordingParts, signal: AbortSignal): Promis
   const look = async (): Promise<void> => {
     recorder.sells(await prices.read(signal))
   }
-  // A NodePool that comes, or becomes ready, buys nodes within seconds.
+  // A new or newly ready NodePool may launch nodes within seconds.
   const unfollow = operator.caches.nodePools.onChange(({ object }) => {
     if (prices.knows(object.metadata.name)) return
     look().catch((error: unknown) => {
@@ -105,13 +104,13 @@ async function recordOneFile(parts: RecordingParts, signal: AbortSignal): Promis
   }
 }
 
-/** Resolves once the file has so many bytes; rejects with what `pause` rejects with. */
+/** Resolves once the file has reached the size. Rejects if `pause` rejects. */
 async function filled(file: TraceFile, mostBytes: number, pause: () => Promise<void>): Promise<boolean> {
   while ((await file.bytes) < mostBytes) await pause()
   return true
 }
 
-/** Prices of nodes by what their NodePools can buy. */
+/** Prices of nodes according to the catalogues of their NodePools. */
 class CataloguePrices {
   readonly #parts: Pick<RecordingParts, 'operator'>
   #catalogues: readonly SnapshotCatalogue[] = []

@@ -1,4 +1,4 @@
-/** `tenon controller`: the autoscaler against a cluster. */
+/** `tenon controller`: runs the autoscaler. */
 import { hostname } from 'node:os'
 import { argv, memoryUsage } from 'node:process'
 import { setFlagsFromString } from 'node:v8'
@@ -46,17 +46,17 @@ import type { RecordingParts } from './recording.ts'
 import { commitOf, podNamespace } from './surroundings.ts'
 import { ThreadedElector } from './threaded-elector.ts'
 
-/** A probe that asks the API server does not wait longer. */
+/** A probe of the API server waits no longer. */
 const discoveryTimeoutMs = 5000
-/** Metrics and probes are asked for without a body, and at once. */
+/** Clients of metrics and probes send no body. */
 const longestBodyBytes = 64
 const longestRequestMs = 10_000
-/** Of requests about the lease, which must not be late. */
+/** Renewals of the lease must not be late. */
 const leaseRequestTimeoutMs = 5000
-/** Of pages that people and commands ask for. */
+/** Limits of the debug port, which people and commands use. */
 const debugGuard = { connections: 50, bodyBytes: 64 * 1024, requestMs: 10_000 }
 
-/** Runs until the process is asked to end, or loses its lease. */
+/** Runs until the process is told to stop, or loses its lease. */
 export async function runController(io: Io, args: readonly string[]): Promise<void> {
   const providers = await loadProviders(providerAsked(args, io.env), io.cwd).catch(asStartUpError)
   const options = controllerOptions(args, io.env, providers, podNamespace())
@@ -76,7 +76,7 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
   for (const { message, fields } of options.warnings) logger.warn(message, fields)
   const identity = `${hostname()}_${uuid(random)}`
   const leadership = new Leadership({ election: options.leaderElection, identity, clock, random, logger })
-  // A process that only observes sends nothing but what is about its lease, whatever is wrong with the rest of it.
+  // In observe mode only requests about the lease are sent, whatever bug the rest may have.
   const mayAct = () => !options.settings.observeOnly && leadership.mayAct()
   const config = clusterOf(io, options)
   const operator = await composeOperator({
@@ -143,7 +143,7 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
   }
 }
 
-/** Records if that is asked for: what it needs is loaded then only. */
+/** Starts recording if enabled; only then is its code loaded. */
 async function recorded(
   { recordPath }: ControllerOptions,
   {
@@ -159,13 +159,13 @@ async function recorded(
   await keepRecording({ path: recordPath, server, transport, operator, runtime }, signal)
 }
 
-/** Of errors at the start: the exit code tells that a setting is wrong. */
+/** Errors at start: the exit code tells that a setting is wrong. */
 function asStartUpError(cause: unknown): never {
   if (!(cause instanceof CliError)) throw cause
   throw new CliError(cause.message, { cause, exitCode: startUpExitCode })
 }
 
-/** What a log line at the start tells of the options, so that it need not be guessed from what follows. */
+/** Options to log at start. */
 function settingsOf({ settings, leaderElection }: ControllerOptions): Readonly<Record<string, unknown>> {
   const { featureGates, compatibility, cpuRequestsMillis, observeOnly } = settings
   return {
@@ -209,7 +209,7 @@ function clusterOf(io: Io, options: ControllerOptions): LoadedKubeConfig {
   }
 }
 
-/** The handler of profiles, if they are asked for: what they need is loaded then only. */
+/** The profiler if it is enabled; only then is its code loaded. */
 async function profiles(
   { isProfiling }: ControllerOptions,
   clock: SystemClock,
@@ -228,7 +228,7 @@ function probes(operator: Operator, transport: Transport): HttpHandler {
   })
 }
 
-/** A port that only serves people never stops the controller: without it, it runs all the same. */
+/** The debug port is for people: if it cannot be opened, the controller still runs. */
 async function listenForDebugging(
   { debugPort }: ControllerOptions,
   pages: HttpHandler,
@@ -243,7 +243,7 @@ async function listenForDebugging(
   }
 }
 
-/** What this process holds, and how it releases what it does not use. */
+/** Memory use of the process, and a function that collects garbage. */
 function processMemory(): { readonly usedBytes: () => number; readonly collect: () => void } {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void

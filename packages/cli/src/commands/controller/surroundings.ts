@@ -1,10 +1,10 @@
-/** The environment of the controller: the namespace of its pod, and its revision. */
+/** The environment of the controller: namespace of its pod, and revision. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const namespaceFile = '/var/run/secrets/kubernetes.io/serviceaccount/namespace'
 
-/** The namespace of the pod this runs in; undefined outside of one. */
+/** The namespace of the pod this runs in; undefined outside of a pod. */
 export function podNamespace(file: string = namespaceFile): string | undefined {
   return textOf(file)?.trim()
 }
@@ -12,15 +12,15 @@ export function podNamespace(file: string = namespaceFile): string | undefined {
 const revision = /^[0-9a-f]{7,40}(-dirty)?$/
 
 /**
- * The revision of this program in seven characters: of an image from `TENON_COMMIT`, else of the checkout it
- * runs from; undefined when neither tells.
+ * The revision of this program in seven characters: of an image from `TENON_COMMIT`, else of the Git checkout;
+ * undefined if unknown.
  */
 export function commitOf(
   env: Readonly<Record<string, string | undefined>>,
   root: string = join(import.meta.dirname, '../../../../..'),
 ): string | undefined {
-  const told = env['TENON_COMMIT'] ?? ''
-  const commit = told === '' ? checkedOut(join(root, '.git')) : told
+  const given = env['TENON_COMMIT'] ?? ''
+  const commit = given === '' ? checkedOut(join(root, '.git')) : given
   if (commit === undefined || !revision.test(commit)) return undefined
   return commit.slice(0, 7) + (commit.endsWith('-dirty') ? '-dirty' : '')
 }
@@ -42,7 +42,7 @@ function textOf(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8')
   } catch {
-    // Not there, or not ours to read: the same to whoever asks.
+    // A missing file and one that may not be read are treated alike.
     return undefined
   }
 }

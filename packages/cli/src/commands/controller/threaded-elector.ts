@@ -1,14 +1,14 @@
 /* oxlint-disable unicorn/require-post-message-target-origin -- threads, not windows */
-/** A candidate whose lease is held by a thread with a connection of its own. */
+/** A leader elector whose lease is held by a worker thread with its own connection. */
 import { Worker } from 'node:worker_threads'
 import type { LeaderElector } from '@tenon/kube'
 import { type Logger, processMonotonic } from '@tenon/runtime'
 import type { FromLeaseThread, LeaseThreadData, ToLeaseThread } from './lease-thread.ts'
 
-/** In the bundle the thread's program lies beside whatever file this has become part of. */
+/** In the bundle, the thread's file is next to whichever file contains this code. */
 const threadUrl = new URL(`./lease-thread.${import.meta.url.endsWith('.ts') ? 'ts' : 'mjs'}`, import.meta.url)
 
-/** What a candidate tells. */
+/** Callbacks of leader election. */
 export interface LeadershipHooks {
   readonly onStarted: () => void
   readonly onStopped: () => void
@@ -16,13 +16,13 @@ export interface LeadershipHooks {
 
 export interface ThreadedElectorOptions extends LeadershipHooks {
   readonly data: Omit<LeaseThreadData, 'until'>
-  /** Also of what the thread logs. */
+  /** Also gets the log lines of the thread. */
   readonly logger: Logger
 }
 
 export class ThreadedElector implements LeaderElector {
   readonly #options: ThreadedElectorOptions
-  /** Written by the thread alone, so that a main thread that was held up knows of renewals meanwhile. */
+  /** Shared memory that only the thread writes: a blocked main thread must learn of renewals without messages. */
   readonly #until = new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT))
   readonly #ended = Promise.withResolvers<void>()
   #worker: Worker | undefined

@@ -1,10 +1,10 @@
-/** Reports of cost as tables and as objects. Printed parts add up to the printed total. */
+/** Prints cost reports as tables and objects. Printed parts add up to the printed total. */
 import type { KubeObject } from '@tenon/api'
 import { type CostGroup, type CostReport, roundedParts, type SpentReport } from '@tenon/ask/cost'
 import type { Cells } from '../../kubectl/output/table.ts'
 
-/** A report, and the currency of its prices; absent when nobody names it. */
-interface Told<R> {
+/** A report and the currency of its prices; undefined if unknown. */
+interface ReportWithCurrency<R> {
   readonly report: R
   readonly currency?: string
 }
@@ -12,7 +12,7 @@ interface Told<R> {
 const perHourDigits = 4
 const centDigits = 2
 
-/** Amounts of each group, then of what is idle and in no group, then the total. */
+/** Rounded amounts of each group, of the idle share, and of the total. */
 interface Rounded {
   readonly requested: readonly number[]
   readonly idle: readonly number[]
@@ -20,7 +20,7 @@ interface Rounded {
   readonly total: number
 }
 
-/** @param hours what an amount is for. */
+/** @param hours multiplies rates per hour. */
 function rounded(report: CostReport, hours: number, digits: number): Rounded {
   const { groups, idlePerHour, totalPerHour } = report
   const amounts = [
@@ -39,9 +39,9 @@ function rounded(report: CostReport, hours: number, digits: number): Rounded {
 
 const isByPods = ({ by }: CostReport): boolean => by === 'namespace' || by === 'owner'
 
-/** A line for each group, for what is idle, and for the total. */
+/** One line per group, one for the idle share and one for the total. */
 export function costLines(
-  { report, currency = 'PRICE' }: Told<CostReport>,
+  { report, currency = 'PRICE' }: ReportWithCurrency<CostReport>,
   hoursPerMonth: number,
 ): readonly Cells[] {
   const [hour, month] = [rounded(report, 1, perHourDigits), rounded(report, hoursPerMonth, centDigits)]
@@ -88,7 +88,7 @@ export function costLines(
   ]
 }
 
-/** Nothing in it has a price that is known. */
+/** All of it has an unknown price. */
 function isUnknown({ unpriced, pods, instances }: CostGroup, byPods: boolean): boolean {
   return unpriced > 0 && unpriced === (byPods ? pods : instances)
 }
@@ -98,7 +98,7 @@ const cents = (amount: number): string => amount.toFixed(centDigits)
 const sum = (...amounts: readonly (number | undefined)[]): number =>
   amounts.reduce<number>((all, amount) => all + (amount ?? 0), 0)
 
-/** A line of a report for programs; amounts are absent where no price of it is known. */
+/** A line of a report for programs; amounts are absent if all prices are unknown. */
 interface PrintedCostGroup {
   readonly name?: string
   readonly instances?: number
@@ -120,9 +120,8 @@ export interface PrintedCost {
   readonly unpriced: CostReport['unpriced']
 }
 
-/** For programs: kind `CostReport`. */
 export function costObject(
-  { report, currency, atMs }: Told<CostReport> & { readonly atMs: number },
+  { report, currency, atMs }: ReportWithCurrency<CostReport> & { readonly atMs: number },
   hoursPerMonth: number,
 ): KubeObject & PrintedCost {
   const [hour, month] = [rounded(report, 1, perHourDigits), rounded(report, hoursPerMonth, centDigits)]
@@ -149,8 +148,11 @@ export function costObject(
   })
 }
 
-/** A line for each NodePool, and for the total. */
-export function spentLines({ report, currency = 'PRICE' }: Told<SpentReport>): readonly Cells[] {
+/** One line per NodePool, and one for the total. */
+export function spentLines({
+  report,
+  currency = 'PRICE',
+}: ReportWithCurrency<SpentReport>): readonly Cells[] {
   const { groups, spent } = report
   const amounts = roundedParts(
     groups.map((group) => group.spent),
@@ -187,8 +189,10 @@ export interface PrintedSpent {
   readonly unpriced: SpentReport['unpriced']
 }
 
-/** For programs: kind `SpentReport`. */
-export function spentObject({ report, currency }: Told<SpentReport>): KubeObject & PrintedSpent {
+export function spentObject({
+  report,
+  currency,
+}: ReportWithCurrency<SpentReport>): KubeObject & PrintedSpent {
   const { groups, spent, fromMs, toMs, journalFromMs, unpriced } = report
   const amounts = roundedParts(
     groups.map((group) => group.spent),

@@ -1,4 +1,4 @@
-/** `tenon cost`: what the cluster costs, and whom it serves (ask.md 11). */
+/** `tenon cost`: what the cluster costs, and for whom (ask.md 11). */
 import { karpenterKinds, parseDuration } from '@tenon/api'
 import type { CostDimension, Snapshot } from '@tenon/ask'
 import { costReport, hoursPerMonth, ofKind, pricedInstances, PriceList, spentReport } from '@tenon/ask/cost'
@@ -23,7 +23,7 @@ export interface CostFlags extends SourceFlags, OutputFlags {
   readonly since?: string
 }
 
-/** @throws CliError when nobody tells what instances cost. */
+/** @throws CliError if no source knows prices. */
 export async function runCost(io: Io, flags: CostFlags): Promise<void> {
   const format = formatOf(flags.output)
   const table = new TableWriter(io.out, paintFor(io, flags.color))
@@ -97,31 +97,31 @@ interface Output {
 }
 
 function printCost(io: Io, { format, table }: Output, snapshot: Snapshot, by: CostDimension): void {
-  const told = {
+  const spent = {
     ...currencyOf(snapshot),
     report: costReport(pricedInstances(snapshot), by),
     atMs: snapshot.takenAtMs,
   }
-  if (format.kind !== 'plain') printOne(io, format, costObject(told, hoursPerMonth))
+  if (format.kind !== 'plain') printOne(io, format, costObject(spent, hoursPerMonth))
   else {
-    table.write(costLines(told, hoursPerMonth))
-    tellUnpriced(
+    table.write(costLines(spent, hoursPerMonth))
+    noteUnpriced(
       io,
-      told.report.unpriced.map(({ name, type }) => `${name} (${type ?? 'unknown type'})`),
+      spent.report.unpriced.map(({ name, type }) => `${name} (${type ?? 'unknown type'})`),
     )
   }
 }
 
-function printSpent(io: Io, { format, table }: Output, told: ReturnType<typeof spentIn>): void {
-  if (format.kind !== 'plain') printOne(io, format, spentObject(told))
+function printSpent(io: Io, { format, table }: Output, spent: ReturnType<typeof spentIn>): void {
+  if (format.kind !== 'plain') printOne(io, format, spentObject(spent))
   else {
-    table.write(spentLines(told))
-    const { journalFromMs, fromMs, unpriced } = told.report
+    table.write(spentLines(spent))
+    const { journalFromMs, fromMs, unpriced } = spent.report
     if (journalFromMs === undefined || journalFromMs > fromMs + 60_000)
       io.err(
         `note: the journal ${journalFromMs === undefined ? 'is empty' : `begins at ${new Date(journalFromMs).toISOString()}`}; instances that were gone before are not counted\n`,
       )
-    tellUnpriced(io, unpriced)
+    noteUnpriced(io, unpriced)
   }
 }
 
@@ -139,7 +139,7 @@ function printOne(
 
 const shownNames = 5
 
-function tellUnpriced(io: Io, names: readonly string[]): void {
+function noteUnpriced(io: Io, names: readonly string[]): void {
   if (names.length === 0) return
   const more = names.length > shownNames ? ` and ${names.length - shownNames} more` : ''
   io.err(

@@ -1,4 +1,4 @@
-/** The changes that applying the CustomResourceDefinitions makes to a cluster. */
+/** Compares and applies the CustomResourceDefinitions. */
 import type { Status } from '@tenon/api'
 import { unifiedHunks } from '@tenon/api/unified-diff'
 import { type Clock, readText, type Transport } from '@tenon/runtime'
@@ -10,7 +10,7 @@ const fieldManager = 'tenon'
 const establishMs = 100
 const establishAttempts = 300
 
-/** A CustomResourceDefinition, as far as it is looked at. */
+/** The fields of a CustomResourceDefinition that are used here. */
 interface Definition {
   readonly metadata: { readonly name: string; readonly resourceVersion?: string }
   readonly spec?: {
@@ -22,21 +22,20 @@ interface Definition {
   }
 }
 
-/** What applying one definition comes to. */
+/** The effect of applying one definition. */
 export interface CrdChange {
   readonly name: string
-  /** `left`: it belongs to others, who have it otherwise. */
+  /** `left`: another manager owns it and has a different version. */
   readonly kind: 'created' | 'configured' | 'unchanged' | 'left'
   /** Unified diff from the cluster's to ours; empty unless `configured`. */
   readonly hunks: string
-  /** Of one that is left: whose it is and whether it will do, in words. */
+  /** For `left`: who owns it and whether it is sufficient, in words. */
   readonly note?: string
 }
 
-/** Definitions of this group belong to Kubernetes: Cluster Autoscaler's and Kueue's users install them, too. */
+/** Kinds of this group are shared: Cluster Autoscaler and Kueue install their definitions too. */
 const sharedGroup = 'autoscaling.x-k8s.io'
 
-/** Applies definitions server-side to one cluster. */
 export class CrdCluster {
   readonly #transport: Transport
 
@@ -45,7 +44,8 @@ export class CrdCluster {
   }
 
   /**
-   * What {@link apply} would change; the API server works it out, so that its defaults are no difference.
+   * What {@link apply} would change. Uses a server-side dry run, so that defaults are not reported as
+   * differences.
    * @param isForced as for {@link apply}.
    */
   async difference(crd: object, isForced: boolean): Promise<CrdChange> {
@@ -64,10 +64,10 @@ export class CrdCluster {
   }
 
   /**
-   * Applies a definition.
-   * @param isForced takes fields over that another manager, such as Helm, owns. Without it a definition of a shared group
-   *   of which others own some is left as it is.
-   * @throws CliError naming the definition and what is in the way.
+   * Applies a definition server-side.
+   * @param isForced takes ownership of fields of other managers, such as Helm. Otherwise a shared definition
+   * that others own is left as it is.
+   * @throws CliError naming the definition and the conflict.
    */
   async apply(crd: object, isForced: boolean): Promise<CrdChange> {
     const change = await this.difference(crd, isForced)
@@ -77,8 +77,8 @@ export class CrdCluster {
   }
 
   /**
-   * Waits until the kind of the definition is served.
-   * @throws CliError when it is not within half a minute.
+   * Waits until the kind is served.
+   * @throws CliError after half a minute.
    */
   async established(name: string, clock: Clock, signal: AbortSignal): Promise<void> {
     for (let attempt = 0; attempt < establishAttempts; attempt++) {
@@ -155,7 +155,7 @@ function leftNote(crd: object, live: Definition, conflict: string): string {
   return `${owners}; it serves ${served.join(', ') || 'nothing'} and not ${ours.name}, which Tenon reads: update it where it comes from, or take it over with --force-conflicts`
 }
 
-/** Without what the API server notes on its own. */
+/** Drops fields that the API server maintains. */
 function comparable(definition: Definition): string {
   const { status: _, metadata, ...rest } = definition as Definition & Record<string, unknown>
   const { name, labels, annotations } = metadata as Record<string, unknown>

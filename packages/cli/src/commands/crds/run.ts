@@ -1,4 +1,4 @@
-/** `tenon crds diff` and `tenon crds apply`: the definitions of a cluster against those of this release. */
+/** `tenon crds diff` and `tenon crds apply`: compares and applies the definitions of this release. */
 import { KubeConfigError, type LoadedKubeConfig, loadKubeConfig } from '@tenon/kube'
 import { SystemClock } from '@tenon/runtime'
 import { CliError } from '../../errors.ts'
@@ -7,7 +7,7 @@ import { loadProviders } from '../../load-provider.ts'
 import { allCrds } from '../../crds.ts'
 import { type CrdChange, CrdCluster } from './changes.ts'
 
-/** As `diff` and `kubectl diff` have it. */
+/** Exit code for errors, as in `diff` and `kubectl diff`. */
 const trouble = 2
 
 export interface CrdsClusterFlags {
@@ -23,8 +23,8 @@ export interface CrdsApplyFlags extends CrdsClusterFlags {
 
 /**
  * Prints what `tenon crds apply` would change.
- * @returns 0 when nothing would, else 1.
- * @throws CliError with exit code 2 when the cluster cannot be asked.
+ * @returns 0 if nothing, else 1.
+ * @throws CliError with exit code 2 if the cluster cannot be reached.
  */
 export async function runCrdsDiff(io: Io, flags: CrdsClusterFlags): Promise<0 | 1> {
   let differs = false
@@ -41,8 +41,8 @@ export async function runCrdsDiff(io: Io, flags: CrdsClusterFlags): Promise<0 | 
 }
 
 /**
- * Applies every definition, shows what changes, and waits until all kinds are served.
- * @throws CliError naming the definition that is refused; those before it are applied.
+ * Applies every definition, prints the changes, and waits until all kinds are served.
+ * @throws CliError naming a definition that was rejected; those before it are applied.
  */
 export async function runCrdsApply(io: Io, flags: CrdsApplyFlags): Promise<void> {
   await onCluster(io, flags, async (cluster) => {

@@ -10,12 +10,12 @@ import type { Io } from '../../io.ts'
 import { readManifests } from '../../manifests.ts'
 
 export interface DevClusterFlags extends ClusterPorts {
-  /** A built-in cloud, a module file or a package; the default cloud when absent. */
+  /** A built-in cloud, a module file or a package; absent: the default cloud. */
   readonly provider?: string
   readonly filename: readonly string[]
 }
 
-/** `tenon devcluster`. Runs until the process is asked to end. */
+/** `tenon devcluster`. Runs until the process is told to stop. */
 export async function runDevCluster(io: Io, options: DevClusterFlags): Promise<void> {
   const cloud = await simulatedCloud(options.provider, io.cwd)
   const warn = (message: string) => io.err(`warning: ${message}\n`)
@@ -49,7 +49,7 @@ export async function runDevCluster(io: Io, options: DevClusterFlags): Promise<v
   }
 }
 
-/** Settings of a controller for this cluster, readable by a shell. */
+/** Writes the settings of a controller for this cluster, to be sourced by a shell. */
 async function writeSettings(io: Io, values: Readonly<Record<string, string>>): Promise<string> {
   const path = '.tenon/controller.env'
   await mkdir(resolve(io.cwd, '.tenon'), { recursive: true })
@@ -59,7 +59,7 @@ async function writeSettings(io: Io, values: Readonly<Record<string, string>>): 
 
 const plain = /^[\w@%+=:,./-]+$/
 
-/** Lines of `NAME=value`, quoted where a shell would make something else of a value. */
+/** Lines of `NAME=value`, quoted for a shell where needed. */
 export function settingsText(values: Readonly<Record<string, string>>): string {
   return Object.entries(values)
     .map(([name, value]) => `${name}=${plain.test(value) ? value : quoted(value)}\n`)

@@ -1,4 +1,7 @@
-/** `tenon explain`: why a pod waits, why a node is still there, what a NodePool or ProvisioningRequest waits for (ask.md 2). */
+/**
+ * `tenon explain`: why a pod is pending, why a node still exists, what a NodePool or ProvisioningRequest waits
+ * for (ask.md 2).
+ */
 import {
   type ExplainedPod,
   explainNode,
@@ -51,36 +54,36 @@ import { selects } from '../../kubectl/selectors.ts'
 import { type NamedTarget, type Targets, targetsOf } from '../../kubectl/targets.ts'
 
 export interface ExplainFlags extends SourceFlags, SelectionFlags, OutputFlags {
-  /** Every change that would help, and not the cheapest ones alone. */
+  /** Print every change that would help, not only the cheapest ones. */
   readonly all?: true
 }
 
-/** With the namespace that they, or the context, choose. */
+/** Flags with the namespace that they or the context select. */
 interface ChosenFlags extends ExplainFlags {
   readonly namespace: string
 }
 
-/** One answer, for people and for programs. */
+/** One answer, as text and as an object. */
 interface Answer {
   readonly lines: readonly string[]
   readonly object: KubeObject
-  /** Of a pod, for a shell. */
+  /** For a pod: shell commands. */
   readonly patches?: readonly string[]
-  /** Of a pod, changes that there was no time to try. */
+  /** For a pod: number of changes that were not tried because of the time limit. */
   readonly untried?: number
 }
 
-/** Milliseconds for what would let pods run, for all of an answer; where pods are gathered nothing is tried. */
+/** Time limit for finding changes that would help, per answer. Grouped pods get none. */
 const missesMs = 5000
 
-/** What is in the way, what would help, and how old that is. */
+/** Colours: obstacles, suggestions, and the age of the facts. */
 const styles = [
   ['✗ ', 'red'],
   ['+ ', 'green'],
   ['Facts of ', 'dim'],
 ] as const
 
-/** @throws KubectlError when an object is not there. */
+/** @throws KubectlError if an object does not exist. */
 export async function runExplain(io: Io, args: readonly string[], flags: ExplainFlags): Promise<void> {
   const isPatch = flags.output === 'patch'
   const format = formatOf(isPatch ? undefined : flags.output)
@@ -120,7 +123,7 @@ export async function runExplain(io: Io, args: readonly string[], flags: Explain
   }
 }
 
-/** What was not tried is not known not to help. */
+/** A change that was not tried might help too. */
 function warnOfUntried(io: Io, answers: readonly Answer[]): void {
   const cut = answers.filter(({ untried = 0 }) => untried > 0).length
   if (cut > 0)
@@ -129,7 +132,10 @@ function warnOfUntried(io: Io, answers: readonly Answer[]): void {
     )
 }
 
-/** The changes that would let pods run, as commands of kubectl. @throws KubectlError for other objects. */
+/**
+ * Prints the changes that would help as kubectl commands.
+ * @throws KubectlError for anything but pods.
+ */
 async function printPatches(io: Io, explaining: Explaining, targets: Targets): Promise<void> {
   const pods = targets.kind === 'named' ? targets.targets : explaining.all(podKind)
   const kinds = targets.kind === 'named' ? pods.map(({ kind }) => kind) : targets.kinds
@@ -143,7 +149,7 @@ async function printPatches(io: Io, explaining: Explaining, targets: Targets): P
   }
 }
 
-/** A comment and a command for each change; what no patch achieves is a comment alone. */
+/** A comment and a command for each change; a comment only if no patch can do it. */
 function patchLines(pod: Pod, { pending }: PodExplanation, all: boolean): readonly string[] {
   const misses = pending?.misses ?? []
   return misses.slice(0, all ? undefined : shownMisses).flatMap(({ change }) => {
@@ -153,12 +159,12 @@ function patchLines(pod: Pod, { pending }: PodExplanation, all: boolean): readon
   })
 }
 
-/** The word for PodGroups of Kubernetes means those of others as well. */
+/** `podgroups` without an API group means all kinds of that name. */
 function apisOf({ type }: NamedKind): readonly string[] {
   return type.group === podGroupApis[0] ? podGroupApis : [type.group]
 }
 
-/** Answers about the objects of one study. */
+/** Answers questions about one snapshot. */
 class Explaining {
   readonly #study: Study
   readonly #flags: ChosenFlags
@@ -174,7 +180,7 @@ class Explaining {
     this.#groups = new PodGroupExplainer(study)
   }
 
-  /** Objects of a kind that the flags select; of pods those that wait for a node. */
+  /** All objects of a kind that the flags select; for pods, only the pending ones. */
   all(kind: NamedKind): readonly NamedTarget[] {
     if (podGroupNamedKinds.includes(kind)) return this.#allGroups(kind)
     const { nodeClaims, nodePools, nodes } = this.#study.operator.caches

@@ -1,4 +1,4 @@
-/** What `tenon get` knows beside the objects: prices, and why nodes are kept. */
+/** What `tenon get` shows besides the objects: prices, and why nodes are kept. */
 import {
   karpenterKinds,
   type KubeObject,
@@ -16,34 +16,32 @@ import type { Io } from '../../io.ts'
 import type { ClusterConnection } from '../../kubectl/connection.ts'
 import type { SourceFlags } from '../../kubectl/flags.ts'
 import { type NamedKind, nodeKind } from '../../kubectl/kinds.ts'
-import { reachOrTell } from '../../source/controller.ts'
+import { reachOrNote } from '../../source/controller.ts'
 import { pageOf } from '../../source/controller-pages.ts'
 
-/** Facts of one moment. */
 export interface Facts {
   /** Unix milliseconds. */
   readonly nowMs: number
-  /** Unit of the prices; absent when it is not known. */
+  /** Absent if unknown. */
   readonly currency?: string
   /** All NodeClaims of the cluster. */
   readonly claims: readonly NodeClaim[]
   /** Price per hour of a Node or NodeClaim. */
   priceOf(object: KubeObject): PricePerHour
-  /** Why a Node or NodeClaim is still there; undefined when nobody has told. */
+  /** Why a Node or NodeClaim still exists; undefined if unknown. */
   decisionOn(object: KubeObject): NodeDecision | undefined
-  /** The room that a CapacityBuffer keeps; undefined when nobody has told. */
+  /** The capacity that a CapacityBuffer keeps; undefined if unknown. */
   roomOf(object: KubeObject): Room | undefined
-  /** The pods bound to a Node; undefined when they could not be read. */
+  /** The pods bound to a Node; undefined if they could not be listed. */
   podsOn(node: string): readonly Pod[] | undefined
 }
 
-/** Pods that there is room for, and what it costs an hour as far as that is known. */
+/** The number of pods that fit, and the price per hour as far as known. */
 interface Room {
   readonly kept: number
   readonly pricePerHour?: PricePerHour
 }
 
-/** The facts of a snapshot. */
 export function snapshotFacts(snapshot: Snapshot): Facts {
   const prices = new PriceList(snapshot)
   const { priceUnit } = snapshot.cloud
@@ -58,14 +56,14 @@ export function snapshotFacts(snapshot: Snapshot): Facts {
   }
 }
 
-/** The facts of a live cluster and its controller, for tables of these kinds. */
+/** Reads the facts of a live cluster that tables of these kinds need. */
 export async function liveFacts(
   io: Io,
   flags: SourceFlags,
   connection: ClusterConnection,
   asked: ReadonlySet<NamedKind>,
 ): Promise<Facts> {
-  const reach = await reachOrTell(io, flags, connection, 'prices and reasons')
+  const reach = await reachOrNote(io, flags, connection, 'prices and reasons')
   const pods = asked.has(nodeKind) ? await podsOf(io, connection) : undefined
   const prices = reach && (await pageOf(reach, '/debug/prices', io.interrupted))
   const decided = reach && (await pageOf(reach, '/debug/decisions', io.interrupted))
@@ -92,7 +90,7 @@ export async function liveFacts(
   }
 }
 
-/** Requests of a pod, and what it takes to know whether it counts. */
+/** The fields of a pod that are needed for its requests, and whether it counts. */
 const podFields = {
   members: {
     metadata: true,
@@ -102,7 +100,7 @@ const podFields = {
   others: false,
 }
 
-/** Whoever may not list pods sees nodes all the same. */
+/** Without the right to list pods, nodes are still shown. */
 async function podsOf(
   { err, interrupted }: Io,
   { client }: ClusterConnection,
@@ -120,7 +118,7 @@ async function podsOf(
   }
 }
 
-/** Without the definition, or the right, there are no claims to tell of. */
+/** Without the definition or the right to list them, there are no NodeClaims to show. */
 async function claimsOf({ client }: ClusterConnection, signal: AbortSignal): Promise<readonly NodeClaim[]> {
   try {
     return await client.list(karpenterKinds.nodeClaim, { signal })
@@ -162,7 +160,7 @@ function providerIdOf(object: KubeObject): string | undefined {
   return spec?.providerID ?? status?.providerID
 }
 
-/** The NodePool that an object names in its labels; empty without one. */
+/** The NodePool in an object's labels; empty if none. */
 export function poolOf({ metadata }: KubeObject): string {
   return metadata.labels?.[labels.nodePool] ?? ''
 }

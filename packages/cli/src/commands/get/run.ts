@@ -1,4 +1,4 @@
-/** `tenon get`: nodes, NodeClaims, NodePools and pods as kubectl lists them, with prices and reasons (ask.md 11). */
+/** `tenon get`: lists nodes, NodeClaims, NodePools and pods as kubectl does, with prices and reasons (ask.md 11). */
 import type { KubeObject } from '@tenon/api'
 import { KubectlError } from '../../errors.ts'
 import type { Io } from '../../io.ts'
@@ -27,13 +27,12 @@ import { bufferTable, claimTable, nodeTable, podTable, poolTable } from './table
 
 export interface GetFlags extends SourceFlags, SelectionFlags, ListFlags, WatchFlags {}
 
-/** Objects of one kind. */
 interface Found {
   readonly kind: NamedKind
   readonly objects: readonly KubeObject[]
 }
 
-/** @throws KubectlError as kubectl would; what was found is printed before. */
+/** @throws KubectlError as kubectl would, after printing what was found. */
 export async function runGet(io: Io, args: readonly string[], flags: GetFlags): Promise<void> {
   const format = formatOf(flags.output)
   const targets = targetsOf(args, flags, listedKinds)
@@ -61,7 +60,7 @@ interface Question {
   readonly format: Format
   readonly targets: Targets
   readonly objects: ClusterObjects
-  /** For tables of these kinds. */
+  /** Reads facts for tables of these kinds. */
   readonly factsFor: (kinds: ReadonlySet<NamedKind>) => Promise<Facts>
 }
 
@@ -89,7 +88,7 @@ async function answer(io: Io, flags: GetFlags, question: Question): Promise<void
   if (flags.watch === true) await watch(io, flags, question)
 }
 
-/** Prints each object as it changes, until Ctrl-C. */
+/** Prints each object when it changes, until Ctrl-C. */
 async function watch(
   io: Io,
   flags: GetFlags,
@@ -162,7 +161,7 @@ async function printTables(
 type AnyColumn = Column<KubeObject>
 
 function columnsOf(kind: NamedKind, facts: Facts): readonly AnyColumn[] {
-  // Each list holds objects of its own kind alone.
+  // Each list contains objects of one kind.
   switch (kind) {
     case bufferKind:
       return bufferTable(facts) as readonly AnyColumn[]

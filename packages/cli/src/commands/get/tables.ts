@@ -1,4 +1,4 @@
-/** Tables of `tenon get`: kubectl's columns, and beside them prices, requests and why nodes are kept. */
+/** Tables of `tenon get`: kubectl's columns, plus prices, requests and why nodes are kept. */
 import {
   accumulate,
   age,
@@ -22,14 +22,13 @@ import { type Facts, poolOf } from './facts.ts'
 const none = '<none>'
 const unknown = '<unknown>'
 
-/** A table of objects of one kind. */
 type TableOf<T extends KubeObject> = (facts: Facts) => readonly Column<T>[]
 
 function labelOf({ metadata }: KubeObject, key: string): string {
   return ownValue(metadata.labels, key) ?? none
 }
 
-/** `NAME` first, `AGE` last. */
+/** Adds `NAME` as the first and `AGE` as the last column. */
 function framed<T extends KubeObject>({ nowMs }: Facts, columns: readonly Column<T>[]): readonly Column<T>[] {
   return [
     { title: 'NAME', value: ({ metadata }) => metadata.name },
@@ -38,7 +37,7 @@ function framed<T extends KubeObject>({ nowMs }: Facts, columns: readonly Column
   ]
 }
 
-/** The currency is told in the title. */
+/** The title contains the currency. */
 function priceColumn<T extends KubeObject>(facts: Facts): Column<T> {
   return {
     title: `${facts.currency ?? 'PRICE'}/HOUR`,
@@ -50,7 +49,7 @@ function whyColumn<T extends KubeObject>(facts: Facts): Column<T> {
   return { title: 'WHY-KEPT', value: (object) => facts.decisionOn(object)?.cause ?? none }
 }
 
-/** The whole sentence, only when there is room for it. */
+/** The full sentence, which only the wide output has. */
 function whyTextColumn<T extends KubeObject>(facts: Facts): Column<T> {
   return { title: 'REASON', value: (object) => facts.decisionOn(object)?.message ?? none, isWide: true }
 }
@@ -75,12 +74,12 @@ function mebibytes(requested: number | undefined, allocatable: number): string {
   return `${requested === undefined ? '?' : text(requested)}/${text(allocatable)}`
 }
 
-/** Of a list of resources, in canonical units; 0 without it. */
+/** An amount in canonical units; 0 if missing. */
 function amountOf(list: Readonly<Record<string, string>> | undefined, name: string): number {
   return parseResource(name, ownValue(list, name) ?? '0')
 }
 
-/** Status of a condition; `Unknown` while nobody has set it. */
+/** The status of a condition; `Unknown` if it is not set. */
 function conditionStatus(
   object: { readonly status?: { readonly conditions?: readonly { type: string; status: string }[] } },
   type: string,
@@ -92,13 +91,13 @@ const goodStatuses: ReadonlySet<string> = new Set(['Completed', 'Ready', 'Runnin
 const passingStatuses =
   /^(ContainerCreating|Init:\d+\/\d+|Pending|Terminating|Unknown|.*,SchedulingDisabled)$/
 
-/** Of nodes, of pods, and of conditions that are to be true. */
+/** For nodes, pods, and conditions that should be True. */
 function statusStyle(status: string): Style {
   if (goodStatuses.has(status)) return 'green'
   return passingStatuses.test(status) ? 'yellow' : 'red'
 }
 
-/** Nodes: kubectl's columns, what is asked for of what there is, the price, and why each is kept. */
+/** kubectl's columns, requests and allocatable, the price, and why each node is kept. */
 export const nodeTable: TableOf<Node> = (facts) =>
   framed(facts, [
     { title: 'STATUS', value: nodeStatus, style: statusStyle },
@@ -136,7 +135,7 @@ function rolesOf({ metadata }: Node): string {
   return roles.length === 0 ? none : roles.toSorted().join(',')
 }
 
-/** Nothing is known of a node whose pods could not be read. */
+/** Undefined if the node's pods could not be listed. */
 function requestedOn(
   { metadata }: Node,
   facts: Facts,
@@ -151,7 +150,7 @@ function requestedOn(
   return sum
 }
 
-/** NodeClaims: the columns of the CustomResourceDefinition, the price, and why each is kept. */
+/** The columns of the CustomResourceDefinition, the price, and why each claim is kept. */
 export const claimTable: TableOf<NodeClaim> = (facts) =>
   framed(facts, [
     ...typeColumns,
@@ -167,7 +166,7 @@ export const claimTable: TableOf<NodeClaim> = (facts) =>
     whyTextColumn(facts),
   ])
 
-/** NodePools: the columns of the CustomResourceDefinition, and what their instances cost together. */
+/** The columns of the CustomResourceDefinition, and the total price. */
 export const poolTable: TableOf<NodePool> = (facts) => {
   const claimsOf = Map.groupBy(facts.claims, poolOf)
   return framed(facts, [
@@ -184,14 +183,14 @@ export const poolTable: TableOf<NodePool> = (facts) => {
   ])
 }
 
-/** `1.2500`, `1.2500+2?` with two instances whose price is not known. */
+/** `1.2500`, or `1.2500+2?` with two instances of unknown price. */
 function priceOfAll(claims: readonly KubeObject[], facts: Facts): string {
   const { pricePerHour, unpriced } = sumOfPrices(claims.map((claim) => facts.priceOf(claim)))
   if (unpriced === claims.length && unpriced > 0) return unknown
   return unpriced === 0 ? priceText(pricePerHour) : `${priceText(pricePerHour)}+${unpriced}?`
 }
 
-/** Pods: kubectl's columns, and what each asks for. */
+/** kubectl's columns, and requests. */
 export const podTable: TableOf<Pod> = (facts) =>
   framed(facts, [
     { title: 'READY', value: readyOf },
@@ -239,7 +238,7 @@ function restartsOf(pod: Pod): number {
   )
 }
 
-/** The word that says most: of the container that waits or has failed, before that of the pod. */
+/** The most specific status, as in kubectl: of a waiting or failed container, else of the pod. */
 export function podStatus(pod: Pod): string {
   if (pod.metadata.deletionTimestamp !== undefined) return 'Terminating'
   const { phase = 'Unknown', reason, containerStatuses = [], initContainerStatuses = [] } = shownStatus(pod)
@@ -249,8 +248,8 @@ export function podStatus(pod: Pod): string {
     const word = reasonOf(initializing)
     return word === undefined ? `Init:${at}/${initContainerStatuses.length}` : `Init:${word}`
   }
-  const told = containerStatuses.map(reasonOf).findLast((word) => word !== undefined)
-  return told ?? reason ?? phase
+  const containerReason = containerStatuses.map(reasonOf).findLast((word) => word !== undefined)
+  return containerReason ?? reason ?? phase
 }
 
 function reasonOf({ state }: ContainerState): string | undefined {
@@ -261,7 +260,7 @@ function reasonOf({ state }: ContainerState): string | undefined {
   return reason ?? (exitCode === undefined ? undefined : `ExitCode:${exitCode}`)
 }
 
-/** CapacityBuffers: what room is for, how much of it there is, and what that costs. */
+/** What the capacity is for, how much there is, and what it costs. */
 export const bufferTable: TableOf<CapacityBuffer> = (facts) =>
   framed(facts, [
     { title: 'FOR', value: reference },

@@ -1,11 +1,11 @@
-/** The YAML of a plan, with comments that say why. */
+/** Prints a plan as YAML, with comments that give reasons. */
 import { apiVersionOf, karpenterKinds } from '@tenon/api'
 import { Document, isNode } from 'yaml'
 import type { Plan, PlannedNodeClass, PlannedPool } from './model.ts'
 
 const columns = 100
 
-/** @param server URL of the cluster that was looked at. */
+/** @param server URL of the cluster. */
 export function manifestsOf(plan: Plan, server: string): string {
   const head = [
     `Written by tenon init for ${server} (${plan.title}). Nothing has been applied.`,
@@ -78,7 +78,7 @@ function nodePoolYaml(plan: Plan, pool: PlannedPool): string {
   return `${pool.remarks.map((sentence) => `${comment(sentence)}\n`).join('')}${textOf(document)}`
 }
 
-/** Puts a comment before the key at a path. */
+/** Adds a comment before a key. */
 function note(document: Document, path: readonly string[], text: string): void {
   const parent: unknown = document.getIn(path.slice(0, -1), true)
   if (!isMapNode(parent)) return
@@ -100,14 +100,14 @@ function comment(text: string): string {
     .join('\n')
 }
 
-/** As the library takes it: without the sign. */
+/** The library adds the `#`. */
 function commentText(text: string): string {
   return linesOf(text)
     .map((line) => ` ${line}`)
     .join('\n')
 }
 
-/** Foreign names may hold line ends, which must not end a comment. */
+/** Names from the cluster may contain newlines, which must not end a comment. */
 function linesOf(text: string): readonly string[] {
   const lines: string[] = []
   let line = ''

@@ -1,31 +1,30 @@
-/** What `tenon init` has seen of a cluster, and what it writes. */
+/** What `tenon init` reads from a cluster, and what it writes. */
 import type { InstanceType, NodeClass, Pod, Resources, ResourceType, Taint } from '@tenon/api'
 import type { ExistingGroup } from '@tenon/provider'
 
-/** Bounds that `--nodes` of a running Cluster Autoscaler gives to a group. */
+/** Limits of a group from the `--nodes` flag of a running Cluster Autoscaler. */
 export interface GroupBounds {
   readonly min: number
   readonly max: number
-  /** As `--nodes` names the group. */
+  /** The group's name in `--nodes`. */
   readonly name: string
 }
 
-/** A cluster as far as it matters. */
 export interface SeenCluster {
-  /** Of the provider. */
+  /** Name of the provider for people. */
   readonly title: string
   readonly nodeClass: ResourceType<NodeClass>
-  /** From the cloud, or from nodes where that tells nothing. */
+  /** From the cloud, or derived from nodes if the cloud has none. */
   readonly groups: readonly ExistingGroup[]
   readonly bounds: readonly GroupBounds[]
-  /** Each name once. */
+  /** One entry per name. */
   readonly types: readonly InstanceType[]
-  /** Pods that wait for a node; those of DaemonSets aside. */
+  /** Pending pods, without those of DaemonSets. */
   readonly pending: readonly Pod[]
-  /** What pods of DaemonSets take of each node. */
+  /** Requests of DaemonSet pods per node. */
   readonly daemonRequests: Resources
   readonly nodeClassSpecOf: (instanceType: string) => object
-  /** Whether a NodePool may give a label of this key to its nodes. */
+  /** Whether a NodePool may set a label with this key. */
   readonly isOwnLabel: (key: string) => boolean
   /** Sentences. */
   readonly remarks: readonly string[]
@@ -34,15 +33,15 @@ export interface SeenCluster {
 /** A NodePool to write. */
 export interface PlannedPool {
   readonly name: string
-  /** Sentences about where it comes from and what to do. */
+  /** Sentences: where it comes from and what to do. */
   readonly remarks: readonly string[]
   readonly nodeClassName: string
   readonly labels: Readonly<Record<string, string>>
   readonly taints: readonly Taint[]
   readonly instanceTypes: readonly string[]
-  /** Why these: a sentence. */
+  /** Why these types: a sentence. */
   readonly aboutTypes: string
-  /** Whole CPUs; absent for no limit. */
+  /** Whole CPUs; absent: no limit. */
   readonly cpuLimit?: number
 }
 
@@ -52,9 +51,8 @@ export interface PlannedNodeClass {
   readonly spec: object
 }
 
-/** Everything to write. */
 export interface Plan {
-  /** Of the provider. */
+  /** Name of the provider for people. */
   readonly title: string
   readonly nodeClass: ResourceType<NodeClass>
   readonly nodeClasses: readonly PlannedNodeClass[]

@@ -1,4 +1,4 @@
-/** Which instance types are the next smaller and the next larger ones. */
+/** Finds the next smaller and next larger instance types. */
 import {
   comparePrices,
   type InstanceType,
@@ -8,10 +8,10 @@ import {
   type PricePerHour,
 } from '@tenon/api'
 
-/** Resources that every type has; what a type has besides, such as GPUs, makes it one of another kind. */
+/** Resources that every type has. Others, such as GPUs, distinguish kinds of types. */
 const common: ReadonlySet<string> = new Set(['cpu', 'memory', 'ephemeral-storage', 'pods'])
 
-/** Names of a type and its neighbours, from small to large; the type alone when nothing is known of it. */
+/** A type and its neighbours, from small to large; the type alone if it is not in the catalogue. */
 export function withNeighbours(name: string, types: readonly InstanceType[]): readonly string[] {
   const type = types.find((each) => each.name === name)
   if (type === undefined || !isSized(type)) return [name]
@@ -47,12 +47,12 @@ function devicesOf(capacity: InstanceType['capacity']): readonly string[] {
   return Object.keys(capacity).filter((name) => !common.has(name) && (ownValue(capacity, name) ?? 0) > 0)
 }
 
-/** Sizes that are compared. */
+/** Resources to compare. */
 function sizesOf({ capacity }: InstanceType): readonly string[] {
   return ['cpu', 'memory', ...devicesOf(capacity)]
 }
 
-/** Whether `a` is nowhere larger than `b`, and somewhere smaller. */
+/** Whether `a` is smaller than `b` in some resource and larger in none. */
 function isWithin(a: InstanceType, b: InstanceType): boolean {
   const of = (type: InstanceType, name: string) => ownValue(type.capacity, name) ?? 0
   const names = sizesOf(b)
@@ -70,7 +70,7 @@ function nearest(type: InstanceType, others: readonly InstanceType[]): InstanceT
   )[0]
 }
 
-/** In doublings of one size. */
+/** Number of doublings of a resource between two types. */
 function distance(a: InstanceType, b: InstanceType): number {
   const sizes = sizesOf(b).map((name) =>
     Math.abs(Math.log2((ownValue(a.capacity, name) ?? 1) / (ownValue(b.capacity, name) ?? 1))),
@@ -78,7 +78,7 @@ function distance(a: InstanceType, b: InstanceType): number {
   return sizes.reduce((sum, each) => sum + each, 0)
 }
 
-/** How much the ratio of memory to CPU differs, in hundredths of a doubling. */
+/** Difference of the ratio of memory to CPU, in hundredths of a doubling. */
 function ratioDistance(a: InstanceType, b: InstanceType): number {
   const ratio = ({ capacity }: InstanceType) =>
     Math.log2((ownValue(capacity, 'memory') ?? 1) / (ownValue(capacity, 'cpu') ?? 1))
@@ -89,7 +89,7 @@ function isOfFamily(a: InstanceType, b: InstanceType): boolean {
   return familyOf(a.name) === familyOf(b.name)
 }
 
-/** What comes before the size in names such as `standard.large`. */
+/** The part before the size, in names such as `standard.large`. */
 function familyOf(name: string): string {
   return name.includes('.') ? name.slice(0, name.lastIndexOf('.')) : ''
 }

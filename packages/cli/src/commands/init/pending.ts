@@ -1,4 +1,4 @@
-/** Which instance types pending pods fit. */
+/** Which instance types fit pending pods. */
 import {
   comparePrices,
   type InstanceType,
@@ -13,18 +13,18 @@ import {
 import { allocatableOf } from '@tenon/provider'
 import { priceOf } from './neighbours.ts'
 
-/** Nodes as a NodePool makes them. */
+/** The labels and taints of a NodePool's nodes. */
 export interface PoolShape {
   readonly labels: Readonly<Record<string, string>>
   readonly taints: readonly Taint[]
 }
 
-/** Whether a pod may be on nodes of a pool with one of some types. */
+/** Whether a pod may run on nodes of a pool with one of these types. */
 export function isAccepted(pod: Pod, shape: PoolShape): boolean {
   return untoleratedTaint(shape.taints, pod.spec?.tolerations) === undefined
 }
 
-/** Keys of the pod's node selector that neither pool nor type gives. */
+/** Keys of the pod's node selector that neither the pool nor the type has. */
 export function unmetSelectors(pod: Pod, shape: PoolShape, type: InstanceType): readonly string[] {
   return Object.entries(pod.spec?.nodeSelector ?? {}).flatMap(([key, value]) =>
     ownValue(shape.labels, key) === value || admits(type, key, value) ? [] : [`${key}=${value}`],
@@ -39,7 +39,7 @@ function admits(type: InstanceType, key: string, value: string): boolean {
   )
 }
 
-/** Whether an empty node of the type, with its DaemonSets, has room for the pod. */
+/** Whether a pod fits on an empty node of the type, beside DaemonSet pods. */
 export function isRoomFor(pod: Pod, type: InstanceType, daemonRequests: Resources): boolean {
   if (pod.spec === undefined) return false
   const allocatable = allocatableOf(type)
@@ -48,7 +48,7 @@ export function isRoomFor(pod: Pod, type: InstanceType, daemonRequests: Resource
   )
 }
 
-/** The cheapest type for a pod on nodes of a pool; one of unknown price last. */
+/** The cheapest type for a pod on nodes of a pool; types of unknown price last. */
 export function cheapestFor(
   pod: Pod,
   shape: PoolShape,

@@ -1,15 +1,15 @@
-/** From what is there to NodePools and node classes. */
+/** Plans NodePools and node classes for the node groups and pending pods of a cluster. */
 import { type InstanceType, ownValue, type Pod } from '@tenon/api'
 import type { ExistingGroup } from '@tenon/provider'
 import type { GroupBounds, Plan, PlannedNodeClass, PlannedPool, SeenCluster } from './model.ts'
 import { withNeighbours } from './neighbours.ts'
 import { cheapestFor, isAccepted, isRoomFor, type PoolShape, unmetSelectors } from './pending.ts'
 
-/** Name of the pool for pods that no group takes. */
+/** Name of the pool for pods that no group's pool accepts. */
 const generalName = 'general'
 const longestName = 63
 
-/** A pool that may still get types for pending pods. */
+/** A pool to which types for pending pods can still be added. */
 interface Draft extends PoolShape {
   readonly name: string
   readonly remarks: string[]
@@ -83,7 +83,7 @@ function aboutTypes(inUse: string, all: readonly string[]): string {
     : `${inUse} is in use; the next smaller and larger types let Tenon choose the cheapest for the pods that wait.`
 }
 
-/** Those of `--nodes`. */
+/** Limits from `--nodes`. */
 function boundsOf(group: ExistingGroup, bounds: readonly GroupBounds[]): GroupBounds | undefined {
   return bounds.find(({ name }) => name === group.name || group.otherNames.includes(name))
 }
@@ -98,7 +98,10 @@ function boundRemarks({ groups, bounds }: SeenCluster): readonly string[] {
     )
 }
 
-/** Sees to it that a pool has a type for the pod. @returns what cannot be done about it. */
+/**
+ * Makes sure that some pool has a type for the pod.
+ * @returns what is not possible.
+ */
 function placed(pod: Pod, drafts: Draft[], cluster: SeenCluster, names: Names): readonly string[] {
   const { types, daemonRequests } = cluster
   const accepting = drafts.filter((draft) => isAccepted(pod, draft))
@@ -157,7 +160,7 @@ function generalDraft(type: InstanceType, what: string, cluster: SeenCluster, na
   }
 }
 
-/** Makes names of objects, each once. */
+/** Generates unique object names. */
 class Names {
   readonly #taken = new Set<string>()
 
@@ -176,7 +179,7 @@ class Names {
   }
 }
 
-/** Gives pools with equal settings one node class. */
+/** Gives pools with equal settings the same node class. */
 class NodeClassNames {
   readonly #classes = new Map<string, PlannedNodeClass>()
 
@@ -184,7 +187,7 @@ class NodeClassNames {
     const key = JSON.stringify(spec)
     const known = this.#classes.get(key)
     if (known !== undefined) return known.name
-    // A name of a pool is free: no two pools share one.
+    // The pool's name is unique, so it can be used for the node class too.
     const name = this.#classes.size === 0 ? 'default' : poolName === 'default' ? 'default-pool' : poolName
     this.#classes.set(key, { name, spec })
     return name

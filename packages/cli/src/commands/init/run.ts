@@ -1,4 +1,4 @@
-/** `tenon init`: NodePools and node classes for the node groups that a cluster has. It writes nothing but its output. */
+/** `tenon init`: prints NodePools and node classes for the node groups of a cluster. It changes nothing. */
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { kinds } from '@tenon/api'
@@ -18,7 +18,7 @@ export interface InitFlags extends ClusterFlags {
 
 /**
  * Prints the manifests.
- * @throws CliError when the cluster cannot be read, or nothing tells the provider.
+ * @throws CliError if the cluster cannot be read, or the provider is unknown.
  */
 export async function runInit(io: Io, flags: InitFlags): Promise<void> {
   const { all, chosen } = await loadProviders(flags.provider ?? io.env['TENON_PROVIDER'] ?? '', io.cwd)

@@ -1,4 +1,4 @@
-/** Reads what a plan is made from. Nothing is written, to the cluster or the cloud. */
+/** Reads what a plan needs. Nothing in the cluster or the cloud is changed. */
 import {
   controllerOf,
   isKnownEphemeralTaint,
@@ -18,7 +18,6 @@ import { autoscalerIn, deploymentKind } from '../../source/autoscalers.ts'
 import { version } from '../../version.ts'
 import type { GroupBounds, SeenCluster } from './model.ts'
 
-/** Where it is read. */
 export interface Sources {
   readonly kube: Pick<KubeClient, 'get' | 'list'>
   readonly clock: Clock
@@ -29,7 +28,7 @@ export interface Sources {
   readonly readText: (path: string) => Promise<string>
 }
 
-/** @throws ProviderSettingError for a setting that is wrong, KubeError when the cluster cannot be read. */
+/** @throws ProviderSettingError for an invalid setting, KubeError if the cluster cannot be read. */
 export async function seeCluster(sources: Sources, signal: AbortSignal): Promise<SeenCluster> {
   const { kube, clock, env, module, surveyModule, nodes, readText } = sources
   const [pods, deployments, offline, survey] = await Promise.all([
@@ -59,13 +58,13 @@ export async function seeCluster(sources: Sources, signal: AbortSignal): Promise
   }
 }
 
-/** Each name once: a type of several zones is offered in each of them. */
+/** One entry per name: a type of several zones has offerings in each of them. */
 function typesOf({ types }: Survey, offline: OfflineCatalogue): SeenCluster['types'] {
   const all = types ?? offline.typesOf(undefined).offered
   return [...new Map(all.map((type) => [type.name, type])).values()]
 }
 
-/** Nodes of one type with the same taints, of those that are not of a NodePool. */
+/** Nodes of the same type and taints that have no NodePool. */
 function groupsOfNodes(nodes: readonly Node[], module: SurveyModule): readonly ExistingGroup[] {
   const groups = new Map<
     string,
@@ -99,7 +98,7 @@ function groupsOfNodes(nodes: readonly Node[], module: SurveyModule): readonly E
   }))
 }
 
-/** Not one that Kubernetes, its cloud controller or an autoscaler sets for a while. */
+/** Taints that neither Kubernetes nor its cloud controller nor an autoscaler sets temporarily. */
 function isOfUser(taint: Taint): boolean {
   return (
     !isKnownEphemeralTaint(taint) &&
@@ -108,7 +107,7 @@ function isOfUser(taint: Taint): boolean {
   )
 }
 
-/** Whether a pod waits for a node; what a DaemonSet has made comes with its own. */
+/** Whether a pod waits for a node. DaemonSet pods are bound to theirs. */
 function isPending({ metadata, spec, status }: Pod): boolean {
   return (
     (spec?.nodeName ?? '') === '' &&
@@ -119,7 +118,7 @@ function isPending({ metadata, spec, status }: Pod): boolean {
   )
 }
 
-/** What pods of DaemonSets take of the node that has most of each resource. */
+/** The maximum requests of DaemonSet pods on a node, per resource. */
 function daemonRequestsOf(pods: readonly Pod[]): Resources {
   const byNode = new Map<string, Map<string, number>>()
   for (const { metadata, spec } of pods) {
@@ -135,7 +134,7 @@ function daemonRequestsOf(pods: readonly Pod[]): Resources {
   return Object.fromEntries(most)
 }
 
-/** Labels of Kubernetes, Karpenter and the cloud are not a NodePool's to set. */
+/** Labels of Kubernetes, Karpenter and the cloud cannot be set by a NodePool. */
 function isOwnLabel(key: string, { rules }: OfflineCatalogue): boolean {
   const domain = key.includes('/') ? (key.split('/')[0] ?? '') : ''
   const reserved = ['kubernetes.io', 'k8s.io', 'karpenter.sh', ...(rules.restrictedDomains ?? [])]

@@ -1,10 +1,10 @@
-/** Journal entries as `tenon journal` prints them. */
+/** The table of `tenon journal`. */
 import { age, type KubeObject, priceText } from '@tenon/api'
 import type { DaySavings, JournalEntry } from '@tenon/operator'
 import { lineOf } from '@tenon/operator/objects'
 import type { Column } from '../../kubectl/output/table.ts'
 
-/** An entry as other programs read it, with the metadata that every object has. */
+/** An entry with the metadata that every Kubernetes object has. */
 export function objectOf(entry: JournalEntry): KubeObject {
   const { apiVersion, kind, ...rest } = JSON.parse(lineOf(entry)) as KubeObject
   return {
@@ -15,7 +15,7 @@ export function objectOf(entry: JournalEntry): KubeObject {
   }
 }
 
-/** @param nowMs ages are told from then. */
+/** @param nowMs the time that ages refer to. */
 export function entryColumns(nowMs: () => number): readonly Column<JournalEntry>[] {
   return [
     { title: 'TYPE', value: ({ kind, observed }) => (observed === true ? `${kind} (observed)` : kind) },
@@ -44,7 +44,7 @@ export const savingsColumns: readonly Column<DaySavings>[] = [
   { title: 'CURRENCY', value: ({ currency }) => currency ?? '<unknown>' },
 ]
 
-/** The objects that the entry is about, the Nodes before their claims. */
+/** The objects of the entry, Nodes before their claims. */
 function objectText({ nodes, nodeClaims, nodePool }: JournalEntry): string {
   const [kind, names] = nodes.length > 0 ? (['node', nodes] as const) : (['nodeclaim', nodeClaims] as const)
   const [first, ...others] = names

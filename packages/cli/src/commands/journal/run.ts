@@ -27,14 +27,13 @@ export interface JournalFlags extends SourceFlags, ListFlags, WatchFlags {
   readonly savings?: true
 }
 
-/** What the output is made with. */
 interface Output {
   readonly format: Format
   readonly nowMs: () => number
   readonly out: (text: string) => void
 }
 
-/** @throws KubectlError when the controller cannot be reached, or flags do not go together. */
+/** @throws KubectlError if the controller cannot be reached, or the flags contradict each other. */
 export async function runJournal(io: Io, flags: JournalFlags): Promise<void> {
   if (flags.snapshot !== undefined)
     throw new KubectlError('error: a snapshot has no journal: ask the cluster, without --snapshot')
@@ -74,7 +73,7 @@ async function reached(
 }
 
 async function print(io: Io, flags: JournalFlags, output: Output, reach: ControllerReach): Promise<void> {
-  // All of it: what a node was called before is told earlier.
+  // The whole journal: earlier entries may have the node under its previous name.
   const known = await journalOf(reach, io.interrupted)
   if (flags.savings === true) {
     printSavings(io, known, output.nowMs(), flags)
@@ -94,7 +93,7 @@ async function print(io: Io, flags: JournalFlags, output: Output, reach: Control
   })
 }
 
-/** Tells entries that come, until the user ends it. */
+/** Prints new entries until the user interrupts. */
 async function follow(
   io: Io,
   {
@@ -106,13 +105,13 @@ async function follow(
     readonly selector: EntrySelector
     readonly after: JournalEntry | undefined
   },
-  tell: (entry: JournalEntry) => void,
+  onEntry: (entry: JournalEntry) => void,
 ): Promise<void> {
   let isNew = after === undefined
   try {
     for await (const entry of followedJournal(reach, after, io.interrupted)) {
-      if (isNew && selector.accepts(entry)) tell(entry)
-      // Of one moment there may be several; they come in the same order.
+      if (isNew && selector.accepts(entry)) onEntry(entry)
+      // Several entries may have the same time; their order is stable.
       isNew ||= entry.id === after?.id
     }
   } catch (error) {

@@ -1,4 +1,4 @@
-/** `tenon pause` and `tenon resume`: the brake, in the objects that kubectl could write as well (ask.md 8). */
+/** `tenon pause` and `tenon resume`: write the objects of a pause, which kubectl could write as well (ask.md 8). */
 import { type ConfigMap, conditionOf, karpenterKinds, kinds, type NodePool, ownValue } from '@tenon/api'
 import {
   brakeKeys,
@@ -28,11 +28,11 @@ export interface PauseFlags extends ResumeFlags {
   readonly for?: number
   readonly reason?: string
   readonly all?: true
-  /** With commas between. */
+  /** Comma-separated. */
   readonly including?: string
 }
 
-/** The controller notices within a second; a busy API server may take longer. */
+/** The controller reacts within a second; a busy API server may take longer. */
 const noticeMs = 5_000
 const pollMs = 250
 
@@ -98,7 +98,10 @@ async function resumeCluster(io: Io, connection: ClusterConnection, flags: Resum
   }
 }
 
-/** The pause of the controller is kept, with its end now: it does not begin another one for the same cause. */
+/**
+ * Keeps a pause that the controller itself began, but ends it now. If it were removed, the controller would
+ * begin another one for the same cause.
+ */
 function endedByNow(data: Readonly<Record<string, string>>, nowMs: number): Readonly<Record<string, string>> {
   const text = ownValue(data, brakeKeys.automatic)
   const reading = text === undefined ? undefined : readPause(text)
@@ -116,7 +119,7 @@ function includedIn(list: string): readonly Included[] {
   return includable.filter((each) => given.includes(each))
 }
 
-/** Names of NodePools; undefined for the whole cluster. */
+/** Names of NodePools; undefined: the whole cluster. */
 function namesOf(targets: readonly string[]): readonly string[] | undefined {
   if (targets.length === 0) return undefined
   const read = targetsOf(targets, {}, [nodePoolKind])
@@ -130,7 +133,7 @@ export async function poolNamed({ client }: ClusterConnection, name: string): Pr
   return pool
 }
 
-/** Sets annotations of a NodePool; null takes one away. */
+/** Sets annotations of a NodePool; null removes one. */
 export async function annotate(
   { client }: ClusterConnection,
   name: string,
@@ -169,7 +172,7 @@ async function writeBrake(
   await client.create<ConfigMap>(kinds.configMap, object, options)
 }
 
-/** Warns when the controller does not say that it has noticed the pause. */
+/** Warns if the controller does not confirm the pause. */
 async function confirm(
   io: Io,
   { client, clock }: ClusterConnection,

@@ -1,4 +1,7 @@
-/** Does `work` for each item, some at the same time; results in the order of the items. Rejects with the first error. */
+/**
+ * Runs `work` for each item with limited concurrency; returns the results in the order of the items. Rejects
+ * with the first error.
+ */
 export async function inParallel<T, R>(
   items: readonly T[],
   atOnce: number,

@@ -1,4 +1,4 @@
-/** Finds out what the checks of `tenon preflight` start from: cloud, installation, autoscalers. */
+/** Collects what the checks of `tenon preflight` need: cloud, installation, autoscalers. */
 import { kinds, type Node, parseResources, type Resources } from '@tenon/api'
 import { booleanWords } from '@tenon/api/flags'
 import { type AccessReviews, type KubeClient, withDeadline } from '@tenon/kube'
@@ -10,14 +10,14 @@ import { type Providers, recognizedProvider } from '../../load-provider.ts'
 import { version } from '../../version.ts'
 import type { Cloud, Installation, PreflightContext } from './check.ts'
 
-/** What the user has said. */
+/** Flags of the user. */
 export interface PreflightSettings {
   /** Of the release. */
   readonly namespace?: string
   /** `NAMESPACE/NAME`. */
   readonly serviceAccount?: string
   readonly replicas?: number
-  /** How long each check may take. */
+  /** Time limit of each check. */
   readonly limitMs: number
 }
 
@@ -36,7 +36,7 @@ const usualLease = 'karpenter-leader-election'
 /** As in the values of docs/install.md. */
 const usualRequests: Resources = { cpu: 1000, memory: 512 * 2 ** 20 }
 
-/** What cannot be read is told by the checks that need it. */
+/** Does not fail: what cannot be read is reported by the checks that need it. */
 export async function openContext(
   { transport, kube, access, clock, env, providers, resolveHost }: PreflightSurroundings,
   settings: PreflightSettings,
@@ -121,7 +121,7 @@ function installationOf(tenon: RunningAutoscaler | undefined, settings: Prefligh
   }
 }
 
-/** As the running controller has them; the defaults of the chart without one. */
+/** The settings of the running controller, or the defaults of the chart. */
 function settingsOf(tenon: RunningAutoscaler | undefined): ReadonlySet<RightsSetting> {
   const setting = tenon?.kind === 'tenon' ? tenon.setting : () => ''
   const gates = setting('feature-gates', 'FEATURE_GATES')

@@ -1,4 +1,4 @@
-/** How results of `tenon preflight` are printed. */
+/** Prints the results of `tenon preflight`. */
 import { junitXml } from '../../junit/report.ts'
 import { type CheckResult, type CheckStatus, type Finding, statusOf } from './check.ts'
 
@@ -31,12 +31,11 @@ function sentence({ message, fix }: Finding): string {
   return `${message}. Fix: ${fix}.`
 }
 
-/** Messages of servers may have several. */
+/** Messages of servers may have several lines. */
 function oneLine(text: string): string {
   return text.replaceAll(/\s+/g, ' ').trim()
 }
 
-/** What `-o json` prints. */
 export interface PrintedPreflight {
   readonly status: CheckStatus
   readonly checks: readonly {
@@ -65,7 +64,7 @@ function reportOf(
   }
 }
 
-/** CI systems have no word for a warning: it is what a case that passed has printed. */
+/** JUnit has no warnings: they become the output of a passed case. */
 function caseOf(result: CheckResult): Parameters<typeof junitXml>[1][number] {
   const { name, summary, findings, durationMs } = result
   const first = findings.find(({ status }) => status === 'fail')

@@ -1,4 +1,4 @@
-/** Runs checks side by side, each within its time. A check that goes wrong is a failed check. */
+/** Runs checks concurrently, each with a time limit. A check that throws has failed. */
 import { isKubeError, withDeadline } from '@tenon/kube'
 import type { Check, CheckOutcome, CheckResult, PreflightContext } from './check.ts'
 import { clockSkew } from './checks/clock-skew.ts'
@@ -12,7 +12,7 @@ import { room } from './checks/room.ts'
 import { serverVersion } from './checks/server-version.ts'
 import { webhooks } from './checks/webhooks.ts'
 
-/** @returns in the order of the checks. */
+/** @returns results in the order of the checks. */
 export async function runChecks(
   checks: readonly Check[],
   context: PreflightContext,

@@ -1,4 +1,4 @@
-/** `tenon preflight`: whether Tenon can be installed or upgraded in a cluster. It changes nothing. */
+/** `tenon preflight`: checks whether Tenon can be installed or upgraded in a cluster. It changes nothing. */
 import { lookup } from 'node:dns/promises'
 import { createAccessReviews, createKubeClient } from '@tenon/kube'
 import { CliError } from '../../errors.ts'
@@ -24,9 +24,9 @@ export interface PreflightFlags extends ClusterFlags {
 }
 
 /**
- * Runs the checks and prints them.
- * @returns 1 when one of them failed, else 0.
- * @throws CliError when there is no cluster to check.
+ * Runs the checks and prints the results.
+ * @returns 1 if one failed, else 0.
+ * @throws CliError if there is no cluster to check.
  */
 export async function runPreflight(io: Io, flags: PreflightFlags): Promise<0 | 1> {
   const { skip, timeout: limitMs, output } = flags

@@ -34,7 +34,7 @@ export function addRecord(program: Command, io: Io): void {
     })
 }
 
-/** `-o json` is what others commands take. */
+/** Rejects `-o json`, which is what other commands accept. */
 function fileName(value: string): string {
   if (['json', 'yaml', 'table', 'wide', 'name'].includes(value))
     throw new InvalidArgumentError('Use the name of a file, such as week.tnr.')

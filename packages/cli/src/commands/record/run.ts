@@ -1,4 +1,4 @@
-/** `tenon record`: follows a cluster, and notes what a replay needs. It reads only. */
+/** `tenon record`: records from a cluster what a replay needs. It only reads. */
 import { randomBytes } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
@@ -14,21 +14,21 @@ import { version } from '../../version.ts'
 
 export interface RecordFlags extends ClusterFlags {
   readonly output: string
-  /** Milliseconds; until the user interrupts without it. */
+  /** Milliseconds; absent: until the user interrupts. */
   readonly for?: number
   readonly append?: true
-  /** Names are replaced by pseudonyms. */
+  /** Replaces names by pseudonyms. */
   readonly redact?: true
-  /** Of pseudonyms; a random one without it. */
+  /** Of the pseudonyms; default: random. */
   readonly key?: string
 }
 
-/** Where tools note the price of a node, per hour. */
+/** Other tools write the price of a node per hour here. */
 const priceLabel = 'eks-node-viewer/instance-price'
 
 /**
- * Records until the time is over, or the user interrupts.
- * @throws CliError when the file cannot be written, or is no recording.
+ * Records until the time is over or the user interrupts.
+ * @throws CliError if the file cannot be written, or is not a recording.
  */
 export async function runRecord(io: Io, flags: RecordFlags): Promise<void> {
   const path = resolve(io.cwd, flags.output)
@@ -60,7 +60,7 @@ export async function runRecord(io: Io, flags: RecordFlags): Promise<void> {
   io.err(`${flags.output}: ${(size / 1024).toFixed(1)} KiB; see tenon replay ${flags.output}\n`)
 }
 
-/** @throws CliError when names would get other pseudonyms than in the sessions before. */
+/** @throws CliError if names would get other pseudonyms than in earlier sessions. */
 async function redactorOf(io: Io, flags: RecordFlags): Promise<Redactor | undefined> {
   const { append, redact, key = io.env['TENON_REDACT_KEY'] } = flags
   if (redact !== true) {
@@ -82,7 +82,7 @@ async function redactorOf(io: Io, flags: RecordFlags): Promise<Redactor | undefi
 
 const unreadable = (path: string): Promise<string> => Promise.reject(new Error(`${path} is not read here`))
 
-/** No timer is longer. */
+/** Limit of Node's timers. */
 const longest = 2 ** 31 - 1
 
 async function openFile(

@@ -1,4 +1,4 @@
-/** `tenon replay`: plays a recording under other rules, and compares. */
+/** `tenon replay`: plays a recording with other settings, and compares the results. */
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { KubeObject } from '@tenon/api'
@@ -32,14 +32,14 @@ export interface ReplayFlags {
   readonly output: 'table' | 'json'
 }
 
-/** Of the time until a node is Ready, what its kubelet takes after it has registered. */
+/** The part of the node boot time between registration and Ready. */
 const nodeReadyMs = 10_000
 const podStopMs = 1_000
 const hourMs = 3_600_000
 
 /**
  * Plays the recording once for each variant.
- * @throws CliError when a file cannot be read.
+ * @throws CliError if a file cannot be read.
  */
 export async function runReplay(io: Io, file: string, flags: ReplayFlags): Promise<void> {
   const { recording, variants } = await playedVariants(io, file, flags)
@@ -47,7 +47,7 @@ export async function runReplay(io: Io, file: string, flags: ReplayFlags): Promi
   else io.out(tableOf(recording, variants))
 }
 
-/** The recording and what came of each variant. @throws CliError when a file cannot be read. */
+/** @throws CliError if a file cannot be read. */
 export async function playedVariants(
   io: Io,
   file: string,
@@ -83,7 +83,7 @@ async function recordingIn(
   return { recording, end }
 }
 
-/** What was recorded, under Tenon's defaults; then each other rule by itself. */
+/** The recorded cluster with Tenon's defaults, then each variant by itself. */
 async function variantsOf(io: Io, flags: ReplayFlags): Promise<readonly ReplayVariant[]> {
   const times = {
     bootMs: Math.max(0, flags.nodeBoot - nodeReadyMs),
@@ -151,11 +151,10 @@ interface Kinded {
   readonly kind: string
 }
 
-/** What `-o json` prints of a variant. */
 interface PrintedVariant extends Omit<PlayReport, 'hours' | 'moves'> {
   readonly name: string
   readonly seed?: number | undefined
-  /** By reason, and whether something was launched for them. */
+  /** By reason, and by whether replacements were launched. */
   readonly moves: Readonly<Record<string, number>>
   readonly assumptions: readonly ReplayAssumption[]
 }
@@ -224,7 +223,7 @@ function tableOf(recording: Recording, played: readonly Played[]): string {
     ],
     ...played.map(({ variant, report }) => [
       variant.name,
-      // A sum without the instances of unknown price would look cheap.
+      // A sum without the instances of unknown price would look too cheap.
       report.unpricedInstances > 0 ? 'unknown' : report.cost.toFixed(2),
       report.unpricedInstances > 0 ? '-' : share(report.cost),
       seconds(report.pending.medianMs),

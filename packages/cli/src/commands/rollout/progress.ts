@@ -1,4 +1,4 @@
-/** How far a rollout is, told from its NodePool and NodeClaims (ask.md 9). */
+/** The progress of a rollout, from its NodePool and NodeClaims (ask.md 9). */
 import {
   annotations,
   conditionOf,
@@ -21,10 +21,9 @@ interface Counts {
 export type Progress =
   | ({ readonly kind: 'done' } & Counts)
   | ({ readonly kind: 'halted'; readonly because: string } & Counts)
-  /** `waitingFor` is a clause; absent when nodes are being replaced. */
+  /** `waitingFor` is a clause; absent while nodes are being replaced. */
   | ({ readonly kind: 'going'; readonly waitingFor?: string } & Counts)
 
-/** What there is to know. */
 interface Facts {
   readonly pool: NodePool
   readonly claims: readonly NodeClaim[]
@@ -56,7 +55,7 @@ export function progressText(name: string, progress: Progress): string {
   }
 }
 
-/** The controller marks it as drifted in a moment, if it has not. */
+/** Whether a claim has drifted or will soon be marked as drifted. */
 function isOutdated(pool: NodePool, claim: NodeClaim): boolean {
   if (isConditionTrue(claim, 'Drifted')) return true
   const stored = claim.metadata.annotations

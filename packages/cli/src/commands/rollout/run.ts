@@ -1,4 +1,4 @@
-/** `tenon rollout`: how far the replacement of drifted nodes is, and orders about it (ask.md 9). */
+/** `tenon rollout`: shows and controls the replacement of drifted nodes (ask.md 9). */
 import { conditionOf, karpenterKinds, type NodePool, ownValue } from '@tenon/api'
 import { formerTemplates, rolloutAnnotations } from '@tenon/operator'
 import { KubectlError } from '../../errors.ts'
@@ -13,7 +13,7 @@ import { progressOf, progressText } from './progress.ts'
 
 export interface StatusFlags extends ClusterFlags {
   readonly watch: boolean
-  /** Milliseconds; 0 for as long as it takes. */
+  /** Milliseconds; 0: no limit. */
   readonly timeout: number
 }
 
@@ -30,13 +30,13 @@ export async function runStatus(io: Io, targets: readonly string[], flags: Statu
   await onCluster(io, flags, async (connection) => {
     const { clock } = connection
     const deadlineMs = flags.timeout === 0 ? Infinity : clock.monotonic() + flags.timeout
-    let told = ''
+    let printed = ''
     for (;;) {
       const progress = progressOf(await factsOf(connection, name), clock.now())
       const text = progressText(name, progress)
       if (progress.kind === 'halted') throw new KubectlError(`error: ${text}`)
-      if (text !== told) io.out(`${text}\n`)
-      told = text
+      if (text !== printed) io.out(`${text}\n`)
+      printed = text
       if (progress.kind === 'done' || !flags.watch) return
       if (clock.monotonic() + pollMs > deadlineMs)
         throw new KubectlError('error: timed out waiting for the condition')
@@ -95,7 +95,7 @@ export async function runUndo(io: Io, targets: readonly string[], flags: UndoFla
   })
 }
 
-/** @throws KubectlError unless somebody says yes. */
+/** @throws KubectlError unless the user confirms. */
 async function ask(io: Io, name: string, until: string): Promise<void> {
   const what = `the template of nodepool/${name} as it was until ${until}`
   if (io.answer === undefined) throw new KubectlError(`error: this puts back ${what}: confirm it with --yes`)

@@ -1,11 +1,11 @@
-/** `tenon schema`: JSON Schemas of what commands print for programs (ask.md 1). */
+/** `tenon schema`: prints the JSON Schemas of other commands' output (ask.md 1). */
 import { nearest } from '@tenon/api'
 import { CliError } from '../../errors.ts'
 import type { Io } from '../../io.ts'
 import { tableLines, TableWriter } from '../../kubectl/output/table.ts'
 import { schemas } from './schemas.ts'
 
-/** @throws CliError when no schema has the name. */
+/** @throws CliError if no schema has the name. */
 export function runSchema(io: Io, name: string | undefined): void {
   if (name !== undefined) {
     io.out(`${JSON.stringify(schemaNamed(name), undefined, 2)}\n`)
@@ -18,7 +18,7 @@ export function runSchema(io: Io, name: string | undefined): void {
   new TableWriter(io.out).write(tableLines(columns, [...schemas]))
 }
 
-/** Kinds are found whatever the case of their letters. */
+/** Kinds are case-insensitive. */
 function schemaNamed(name: string): object {
   const kind = [...schemas.keys()].find((each) => each.toLowerCase() === name.toLowerCase())
   const schema = schemas.get(kind ?? name)

@@ -1,4 +1,4 @@
-/** The schema of each form for programs, by kind (ask.md 1). */
+/** The JSON Schemas of all printed objects, by kind (ask.md 1). */
 import { askSchemas, type JsonSchema } from '@tenon/ask/schema'
 import { costSchema, spentSchema } from '../cost/schema.ts'
 import { preflightSchema } from '../preflight/schema.ts'
@@ -8,7 +8,7 @@ import { testSchema } from '../test/schema.ts'
 import { validationSchema } from '../validate/schema.ts'
 import { viewSchema } from '../view/schema.ts'
 
-/** In the order of names. */
+/** Sorted by name. */
 export const schemas: ReadonlyMap<string, JsonSchema> = new Map(
   Object.entries<JsonSchema>({
     ...askSchemas,

@@ -1,4 +1,4 @@
-/** Simulations as text, as a diff, and as an object. */
+/** Prints simulations as text, as a diff, and as an object. */
 import { budgetText } from '@tenon/ask/explain'
 import type { AddedNodes, LeavingNode, SimulatedPrice, Simulation, SnapshotPlayReport } from '@tenon/ask'
 import { type KubeObject, type PricePerHour, priceText } from '@tenon/api'
@@ -6,7 +6,7 @@ import { rfc3339 } from '@tenon/runtime'
 import { tableLines, TableWriter } from '../../kubectl/output/table.ts'
 import { originText } from '../../source/snapshot.ts'
 
-/** Two plays over the same time. */
+/** Plays of the cluster with and without the change, over the same time. */
 export interface Plays {
   readonly forMs: number
   readonly before: SnapshotPlayReport
@@ -53,7 +53,7 @@ function named(pods: readonly string[]): string {
 
 const count = (added: readonly AddedNodes[]): number => added.reduce((sum, each) => sum + each.count, 0)
 
-/** A sum that leaves out what has no known price says so. */
+/** Says so if instances of unknown price are left out. */
 function sumText({ pricePerHour, unpriced }: SimulatedPrice, unit: string | undefined): string {
   const sum = `${priceText(pricePerHour, '?', 3)}${unit === undefined ? '' : ` ${unit}`}`
   return unpriced === 0 ? sum : `${sum} and ${unpriced} of unknown price`
@@ -103,7 +103,7 @@ function leavingTable(title: string, nodes: readonly LeavingNode[]): string {
   return rest > 0 ? `${table}\n… and ${rest} more` : table
 }
 
-/** What comes and goes, by NodePool and instance type. */
+/** New and removed nodes, by NodePool and instance type. */
 export function simulationDiff({ nodes }: Simulation): string {
   const changes = new Map<string, number>()
   const add = (nodePool: string, instanceType: string, by: number): void => {
@@ -145,7 +145,6 @@ export function playText({ forMs, before, after }: Plays, unit: string | undefin
   return `\n${tableText(lines)}${leftOut}\n`
 }
 
-/** What a play has shown, for programs. */
 export interface PlayedCluster
   extends Pick<
     SnapshotPlayReport,
@@ -162,7 +161,6 @@ export interface PlayedCluster
   readonly moves: number
 }
 
-/** What a simulation has shown, for programs. */
 export interface PrintedSimulation extends Omit<Simulation, 'takenAtMs'> {
   readonly takenAt: string
   readonly played?: {

@@ -1,4 +1,4 @@
-/** `tenon simulate`: what a change would do (ask.md 5). It writes to no cluster and to no cloud. */
+/** `tenon simulate`: shows the effect of a change (ask.md 5). It changes neither the cluster nor the cloud. */
 import type { ChangedSnapshot, ObjectName, Snapshot, SnapshotChange } from '@tenon/ask'
 import { changedSnapshot, simulate } from '@tenon/ask/simulate'
 import type { KubeObject, UnstructuredObject } from '@tenon/api'
@@ -28,7 +28,7 @@ export interface SimulateFlags extends SourceFlags, OutputFlags {
 }
 
 const couldNotRun = 2
-/** What comes, what goes, and how old the facts are. */
+/** Colours: what is added, what is removed, and the age of the facts. */
 const styles = [
   ['Pods that would run: ', 'green'],
   ['Pods that would wait: ', 'red'],
@@ -40,7 +40,7 @@ const observedMs = 3_600_000
 
 /**
  * @returns the exit code.
- * @throws CliError when the question cannot be answered: with exit code 2 where 1 is an answer (`--exit-code`).
+ * @throws CliError if there is no answer; with exit code 2 if 1 is an answer (`--exit-code`).
  */
 export async function runSimulate(io: Io, flags: SimulateFlags): Promise<0 | 1> {
   try {
@@ -78,7 +78,7 @@ async function answer(io: Io, flags: SimulateFlags): Promise<0 | 1> {
 }
 
 async function played(before: Snapshot, after: Snapshot, forMs: number): Promise<Plays> {
-  // What is decided now needs no embedded cluster.
+  // Without `--for`, no embedded cluster is loaded.
   const { playSnapshot } = await import('@tenon/ask/play')
   return { forMs, before: await playSnapshot(before, { forMs }), after: await playSnapshot(after, { forMs }) }
 }
@@ -90,7 +90,10 @@ function changed(before: Snapshot, changes: readonly SnapshotChange[]): Snapshot
   return result.ok
 }
 
-/** Objects of manifests, as the API server would store them. @throws CliError naming what it would refuse. */
+/**
+ * Objects of manifests, as the API server would store them.
+ * @throws CliError naming what it would reject.
+ */
 async function appliedObjects(io: Io, paths: readonly string[]): Promise<readonly KubeObject[]> {
   if (paths.length === 0) return []
   const warn = (message: string): void => {

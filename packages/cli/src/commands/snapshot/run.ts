@@ -1,4 +1,4 @@
-/** `tenon snapshot`: saves clusters, shows and redacts what was saved (ask.md 4). */
+/** `tenon snapshot`: saves, shows and redacts snapshots (ask.md 4). */
 import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
 import { redacted, type Snapshot, writeSnapshot } from '@tenon/ask/snapshot'

@@ -1,4 +1,7 @@
-/** @returns a commented case as a start. @param files relative to the file of the case. */
+/**
+ * @returns a commented example to start from.
+ * @param files relative to the file of the case.
+ */
 export function exampleCase(files: readonly string[], nodePools: readonly string[]): string {
   return `# Run it with: tenon test .
 apiVersion: tenon.sh/v1alpha1

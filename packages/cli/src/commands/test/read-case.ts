@@ -1,4 +1,4 @@
-/** Test cases as they are written in YAML (ask.md 7). */
+/** Parses test cases (ask.md 7). */
 import type { Case, CaseExpectations, CaseStep } from '@tenon/ask'
 import {
   isRecord,
@@ -11,20 +11,20 @@ import {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** What a case starts from. */
+/** The initial state of a case. */
 export interface CaseGiven {
   /** Manifests, relative to the file of the case. */
   readonly files: readonly string[]
   readonly objects: readonly Fields[]
   /** A snapshot, relative to the file of the case. */
   readonly snapshot?: string
-  /** Provider of the instance types; that of the node classes unless given. */
+  /** Provider of the instance types; default: that of the node classes. */
   readonly provider?: string
   /** Options of the provider without dashes, such as `zone`. */
   readonly options: Readonly<Record<string, string>>
 }
 
-/** A step that may still name files. */
+/** A step that may still refer to files. */
 export type WrittenStep =
   | Exclude<CaseStep, { kind: 'apply' }>
   | { readonly kind: 'apply'; readonly files: readonly string[]; readonly objects: readonly Fields[] }
@@ -34,7 +34,7 @@ export interface WrittenCase extends Omit<Case, 'when'> {
   readonly when: readonly WrittenStep[]
 }
 
-/** A case that cannot be read; the message names the field. */
+/** The message names the field. */
 export class CaseSyntaxError extends Error {
   constructor(field: string, message: string) {
     super(`${field}: ${message}`)
@@ -42,7 +42,7 @@ export class CaseSyntaxError extends Error {
   }
 }
 
-/** @throws CaseSyntaxError naming the field that is wrong. */
+/** @throws CaseSyntaxError naming the invalid field. */
 export function readCase(object: UnstructuredObject): WrittenCase {
   const { metadata } = object
   const root = new Reader({ ...object }, '')
@@ -181,7 +181,7 @@ function expectationsOf(expect: Reader): CaseExpectations {
   }
 }
 
-/** Reads fields and says where one is wrong. */
+/** Reads fields, and names the one that is invalid. */
 class Reader {
   readonly fields: Fields
   readonly path: string
@@ -250,7 +250,7 @@ class Reader {
     return value.map(String)
   }
 
-  /** Numbers count as texts, as in quantities. */
+  /** Accepts numbers, as in quantities. */
   textRecord(): Readonly<Record<string, string>> {
     return Object.fromEntries(
       Object.entries(this.fields).map(([name, value]) => {

@@ -15,7 +15,7 @@ import { readManifests } from '../../manifests.ts'
 import type { SchemaChecker } from '../validate/schema-check.ts'
 import { type CaseGiven, CaseSyntaxError, readCase, type WrittenStep } from './read-case.ts'
 
-/** A case that was run, or could not be. */
+/** A case and its result. */
 export interface RanCase {
   readonly file: string
   readonly name: string
@@ -26,14 +26,13 @@ export interface RanCase {
   readonly problem?: string
 }
 
-/** What running needs. */
 export interface CaseRunner {
   readonly providers: readonly ProviderModule[]
   readonly schemas: SchemaChecker
   readonly monotonic: () => number
 }
 
-/** Every decision of a case is on the clock of this moment, so that each run is the same. */
+/** All decisions of a case use this time, so that runs are reproducible. */
 const caseTimeMs = Date.parse('2026-01-01T00:00:00Z')
 
 /** @param object a document of the file, of kind TestCase. */

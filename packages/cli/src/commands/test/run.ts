@@ -1,4 +1,4 @@
-/** `tenon test`: NodePools under test (ask.md 7). */
+/** `tenon test`: tests NodePools (ask.md 7). */
 import { type FSWatcher, watch } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
@@ -27,7 +27,7 @@ const suffix = '.tenon-test.yaml'
 const kind = 'TestCase'
 const formats: ReadonlySet<string> = new Set(['text', 'json', 'tap'])
 
-/** @returns the exit code: 1 when a case failed, 2 when one could not be run. */
+/** @returns the exit code: 1 if a case failed, 2 if one could not be run. */
 export async function runTest(io: Io, paths: readonly string[], flags: TestFlags): Promise<0 | 1 | 2> {
   if (paths[0] === 'init') return await writeExample(io, paths.slice(1))
   if (!formats.has(flags.output))
@@ -115,7 +115,7 @@ async function runFile(
   return ran
 }
 
-/** Writes what was observed where a case expects nothing. */
+/** Writes observed values into cases without expectations. */
 async function update(io: Io, file: string, text: string, ran: readonly RanCase[]): Promise<void> {
   const parsed = parseAllDocuments(text)
   const documents = 'empty' in parsed ? [] : parsed
@@ -138,7 +138,6 @@ async function update(io: Io, file: string, text: string, ran: readonly RanCase[
   io.err(`${file}: ${updated} updated\n`)
 }
 
-/** What `-o json` prints. */
 export interface PrintedTests {
   readonly cases: readonly Omit<RanCase, 'durationMs'>[]
 }
@@ -216,7 +215,7 @@ async function writeExample(io: Io, paths: readonly string[]): Promise<0> {
   return 0
 }
 
-/** Tells once, and then after each change of a file. */
+/** Yields once, and then after each change of a file. */
 async function* changes(io: Io, paths: readonly string[]): AsyncGenerator<undefined, void, undefined> {
   let wake = Promise.withResolvers<void>()
   const watchers: readonly FSWatcher[] = paths.map((path) => {

@@ -1,4 +1,4 @@
-/** `tenon up --mode cluster-autoscaler`: node groups that grow and shrink, in one process. */
+/** `tenon up --mode cluster-autoscaler`: scales node groups in one process. */
 import { readOptions, runAutoscaler } from '@tenon/cluster-autoscaler'
 import {
   eventLoopTurns,
@@ -20,7 +20,7 @@ import { simulatedCloud } from '../../embedded/simulated-cloud.ts'
 import { version } from '../../version.ts'
 import type { UpOptions } from './run.ts'
 
-/** Nobody waits ten minutes for a demonstration. */
+/** Faster than the defaults: nobody waits ten minutes in a demonstration. */
 const pace = [
   '--leader-elect=false',
   '--scale-down-delay-after-add=30s',
@@ -28,7 +28,7 @@ const pace = [
   '--scale-down-unready-time=1m',
 ]
 
-/** Runs until it is asked to end. */
+/** Runs until it is told to stop. */
 export async function runUpClusterAutoscaler(io: Io, options: UpOptions): Promise<void> {
   const cloud = await simulatedCloud(options.provider, io.cwd)
   const { nodeGroups } = cloud.simulator

@@ -32,19 +32,19 @@ import { demoPace, playDemo } from './demo/demo.ts'
 import { Narrator } from './demo/narrator.ts'
 
 export interface UpOptions extends ClusterPorts {
-  /** A built-in cloud, a module file or a package; the default cloud when absent. */
+  /** A built-in cloud, a module file or a package; absent: the default cloud. */
   readonly provider?: string
   readonly filename: readonly string[]
   readonly apply: boolean
-  /** What adds and removes nodes. */
+  /** Which autoscaler to run. */
   readonly mode?: 'nodepools' | 'cluster-autoscaler'
-  /** Plays the guided demonstration and ends. */
+  /** Plays the guided demonstration and exits. */
   readonly demo?: boolean
   /** Milliseconds between two chapters of the demonstration. */
   readonly pause: number
 }
 
-/** `tenon up`: the whole cluster and its autoscaler in one process, until it is asked to end. */
+/** `tenon up`: runs a cluster and its autoscaler in one process until it is told to stop. */
 export async function runUp(io: Io, options: UpOptions): Promise<void> {
   const isDemo = options.demo === true
   if (isDemo && (options.filename.length > 0 || options.dataDir !== undefined))
@@ -53,7 +53,7 @@ export async function runUp(io: Io, options: UpOptions): Promise<void> {
   const { tour } = cloud.simulator
   if (isDemo && tour === undefined)
     throw new CliError(`--demo: the simulator of ${cloud.title} has no tour; remove --demo`)
-  // Bad manifests are told before anything starts.
+  // Invalid manifests are reported before anything starts.
   const warn = (message: string) => io.err(`warning: ${message}\n`)
   const given = await readManifests(options.filename, io.cwd, warn)
   const manifests =
@@ -122,7 +122,10 @@ export async function runUp(io: Io, options: UpOptions): Promise<void> {
   }
 }
 
-/** Lets other commands find this process: it leads without asking, and nobody renews this lease. */
+/**
+ * Writes the annotations by which other commands find this process. It leads without an election, so nobody
+ * renews this lease.
+ */
 function announceLeader({ server }: RunningCluster['cluster'], url: string, clock: Clock): void {
   const identity = 'tenon up'
   const key = { namespace: 'kube-system', name: leaseName }
@@ -141,7 +144,7 @@ function announceLeader({ server }: RunningCluster['cluster'], url: string, cloc
 
 interface Demonstration {
   readonly io: Io
-  /** The cloud that was asked for; empty for the usual one. */
+  /** The value of `--provider`; empty for the default. */
   readonly asked: string
   readonly pauseMs: number
   readonly running: RunningCluster

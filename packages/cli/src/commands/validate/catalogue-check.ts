@@ -1,4 +1,4 @@
-/** Whether any instance type can serve a NodePool, and if not, why. */
+/** Whether any instance type fits a NodePool, and if not, why. */
 import {
   formatResource,
   type InstanceType,
@@ -25,7 +25,7 @@ import type { Finding } from './problem.ts'
 const listed = 6
 const at = 'spec.template.spec.requirements'
 
-/** Keys of which every type says what it can be, so that another value is a slip. */
+/** Labels that every type has with all of its values, so that another value is a mistake. */
 const closedKeys: ReadonlySet<string> = new Set([
   labels.instanceType,
   labels.zone,
@@ -34,7 +34,7 @@ const closedKeys: ReadonlySet<string> = new Set([
   labels.os,
 ])
 
-/** Findings about the requirements, template labels and limits of a valid pool. */
+/** Findings about requirements, template labels and limits of a valid pool. */
 export function catalogueFindings(
   pool: NodePool,
   { offered: types, known }: OfflineTypes,
@@ -53,7 +53,7 @@ export function catalogueFindings(
   ]
 }
 
-/** Whether the type, by one of its offerings, is what a pool wants. */
+/** Whether an offering of the type meets the requirements. */
 function isOffered({ requirements, offerings }: InstanceType, wanted: Requirements): boolean {
   return (
     overlaps(parseRequirements(requirements), wanted) &&
@@ -67,7 +67,7 @@ interface Part {
   readonly requirements: Requirements
 }
 
-/** What a pool wants, one statement at a time, with the place of each. */
+/** The requirements of a pool one by one, with their paths. */
 function partsOf(pool: NodePool): readonly Part[] {
   const { metadata, spec } = pool.spec.template
   const stated = spec.requirements.map(
@@ -111,7 +111,7 @@ function emptyFindings(pool: NodePool, types: readonly InstanceType[], provider:
   return [{ severity: 'error', field: at, message, fix: 'widen one of them' }]
 }
 
-/** Labels that only a provider gives, where this one gives none: nodes would be drifted from the start. */
+/** Labels that only a provider sets, but this one does not: nodes would be drifted from the start. */
 function unknownKeys(pool: NodePool, types: readonly InstanceType[], provider: string): readonly Finding[] {
   return partsOf(pool).flatMap(({ field, requirements }): readonly Finding[] => {
     const [set] = requirements.values()
@@ -130,7 +130,7 @@ function isKnownKey(key: string, types: readonly InstanceType[]): boolean {
   )
 }
 
-/** A type of several zones is one type. */
+/** A type of several zones counts once. */
 function namesOf(types: readonly InstanceType[]): ReadonlySet<string> {
   return new Set(types.map(({ name }) => name))
 }
@@ -196,7 +196,7 @@ function minValuesFindings(
   })
 }
 
-/** Limits below the smallest type let nothing be launched; a type without capacity is of unknown size. */
+/** With limits below the smallest type nothing can be launched. A type without capacity is of unknown size. */
 function limitFindings(pool: NodePool, fitting: readonly InstanceType[]): readonly Finding[] {
   const limits = parseResources(pool.spec.limits ?? {})
   const sized = fitting.filter(({ capacity }) => Object.keys(capacity).length > 0)

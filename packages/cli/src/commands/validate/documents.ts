@@ -1,32 +1,31 @@
-/** Manifests with the places of their fields. */
+/** Parses manifests, with positions of their fields. */
 import type { UnstructuredObject } from '@tenon/api'
 import { type Document, isMap, isSeq, type Node, Scalar, visit, type YAMLMap } from 'yaml'
 import { readStream } from '../../yaml-text.ts'
 import { positionOf } from './field-position.ts'
 import type { Finding, Place, Problem } from './problem.ts'
 
-/** An object as it was written. */
+/** An object with positions. */
 export interface PlacedObject {
   readonly object: UnstructuredObject
   readonly file: string
   /** `NodePool default`. */
   readonly title: string
-  /** Where a field is written, else its nearest parent that is. */
+  /** The position of a field, or of its nearest parent that is written. */
   readonly placeOf: (field: string) => Place
-  /** Texts that kubectl reads as something else. */
+  /** Values that kubectl reads differently. */
   readonly misread: readonly Problem[]
 }
 
-/** What a text holds. */
 export interface ReadText {
   readonly objects: readonly PlacedObject[]
-  /** Syntax, and documents that are no Kubernetes objects. */
+  /** Syntax errors, and documents that are not Kubernetes objects. */
   readonly problems: readonly Problem[]
   /** Objects without a name that are not Karpenter's, such as a Kustomization. */
   readonly skipped: number
 }
 
-/** Reads a YAML stream or JSON. */
+/** Parses a YAML stream or JSON. */
 export function readText(file: string, text: string): ReadText {
   const { documents, placeOf } = readStream(text)
   const place = (offset: number): Place => ({ file, ...placeOf(offset) })
@@ -96,12 +95,12 @@ export function readText(file: string, text: string): ReadText {
   return { objects, problems, skipped }
 }
 
-/** Puts findings where their fields are written. */
+/** Adds positions to findings. */
 export function placed({ title, placeOf }: PlacedObject, findings: readonly Finding[]): readonly Problem[] {
   return findings.map((finding) => ({ ...placeOf(finding.field), object: title, ...finding }))
 }
 
-/** The value of a node; an error for aliases that lead nowhere, or grow without end. */
+/** The value of a node; an error for undefined aliases and for those that expand without limit. */
 function valueOf(document: Document, node: Node): unknown {
   try {
     return node.toJS(document)
@@ -121,7 +120,7 @@ function itemsOf(node: YAMLMap, value: unknown): readonly Node[] | undefined {
   return isSeq(list) ? (list.items as readonly Node[]) : undefined
 }
 
-/** Words without quotes that are booleans in YAML 1.1, which kubectl reads, and texts in YAML 1.2. */
+/** Unquoted words that are booleans in YAML 1.1, which kubectl reads, and strings in YAML 1.2. */
 function booleanWords(root: Node): readonly { readonly offset: number; readonly word: string }[] {
   const found: { readonly offset: number; readonly word: string }[] = []
   visit(root, {

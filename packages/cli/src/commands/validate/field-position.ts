@@ -1,12 +1,12 @@
-/** Finds where a field path of an error message is written. */
+/** Finds the position of the field that an error message names. */
 import { isMap, isPair, isScalar, isSeq, type Node, type Pair } from 'yaml'
 
 /**
- * Offset of the value at `path`, or of its key when the value spans lines. Where a part of the path is
- * not written, the place of its parent.
+ * Offset of the value at `path`, or of its key if the value spans lines. If a part of the path is not written:
+ * of its nearest parent.
  *
- * Paths come from messages: `spec.limits.nvidia.com/gpu`, `spec.taints[0].key`, `labels["a.b/c"]`. Keys
- * may hold dots, so the longest written key that fits is followed.
+ * Paths come from messages: `spec.limits.nvidia.com/gpu`, `spec.taints[0].key`, `labels["a.b/c"]`. Keys may
+ * contain dots, so the longest matching key is followed.
  */
 export function positionOf(root: Node, path: string): number {
   const start = root.range?.[0] ?? 0
@@ -15,7 +15,7 @@ export function positionOf(root: Node, path: string): number {
 
 interface Found {
   readonly offset: number
-  /** What of the path was not found. */
+  /** The part of the path that was not found. */
   readonly rest: string
 }
 
@@ -38,7 +38,7 @@ function followItem(items: readonly Node[], rest: string, offset: number): Found
   return item === undefined ? { offset, rest } : follow(item, match?.[2] ?? '', item.range?.[0] ?? offset)
 }
 
-/** What follows the key in the path; undefined when the path does not go by this key. */
+/** The rest of the path after a key; undefined if the path does not start with it. */
 function afterKey(path: string, key: string): string | undefined {
   const quoted = `[${JSON.stringify(key)}]`
   if (path.startsWith(quoted)) return path.slice(quoted.length)
@@ -51,7 +51,7 @@ function keyText({ key }: Pair): string {
   return isScalar(key) ? String(key.value) : String(key)
 }
 
-/** Of a plain value its own place, which tells more; of a block the place of its key. */
+/** The position of a scalar value, which is more precise, or of the key of a block. */
 function offsetOf(pair: Pair): number {
   const { key, value } = pair as Pair<Node, Node | null>
   const node = isScalar(value) && value.range !== null && value.range !== undefined ? value : key

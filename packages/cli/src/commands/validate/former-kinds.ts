@@ -1,4 +1,4 @@
-/** Kinds and fields of earlier releases and other providers, with their replacement. */
+/** Kinds and fields of earlier releases and other providers, with their replacements. */
 import { ownValue } from '@tenon/api'
 import type { ProviderModule } from '@tenon/provider'
 
@@ -14,15 +14,12 @@ const kinds: Readonly<Record<string, string>> = {
   'karpenter.sh/v1 NodeOverlay': 'write apiVersion karpenter.sh/v1alpha1',
 }
 
-/** Groups whose kinds Karpenter or one of its providers owns. */
+/** API groups of Karpenter and its providers. */
 const karpenterGroups = /^karpenter(\.|$)/
-/** Node classes of providers that Tenon is not. */
+/** Node classes of providers that Tenon does not have. */
 const foreignNodeClass = /^(EC2NodeClass|AKSNodeClass|GCENodeClass|AWSNodeTemplate)$/
 
-/**
- * What to write instead of a kind that is not served; undefined for kinds that have nothing to do with
- * Karpenter.
- */
+/** What to write instead of a kind that is not served; undefined for kinds that are not Karpenter's. */
 export function replacementOf(
   apiVersion: string,
   kind: string,
@@ -47,7 +44,7 @@ function nodeClassForm(providers: readonly ProviderModule[]): string {
 
 const poolSpec = 'spec.template.spec'
 
-/** Fields that a kind had, or that its users look for in it, with what to write instead. */
+/** Fields that a kind used to have, or that users expect there. */
 const fields: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   NodePool: {
     'spec.disruption.expireAfter': `write it as ${poolSpec}.expireAfter`,
@@ -72,17 +69,15 @@ const fields: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 }
 
-/** What to write instead of a field that the kind had once. */
 export function formerField(kind: string, field: string): string | undefined {
   return ownValue(ownValue(fields, kind), field)
 }
 
-/** Values that a field had once. */
+/** Values that a field used to have. */
 const values: Readonly<Record<string, string>> = {
   'spec.disruption.consolidationPolicy WhenUnderutilized': 'it is called WhenEmptyOrUnderutilized now',
 }
 
-/** What to write instead of a value that the field had once. */
 export function formerValue(field: string, value: unknown): string | undefined {
   return typeof value === 'string' ? ownValue(values, `${field} ${value}`) : undefined
 }

@@ -1,4 +1,4 @@
-/** Fields of a NodePool that are accepted but have no effect or cannot work. */
+/** Finds fields of a NodePool that are accepted but have no effect or cannot work. */
 import { type Budget, type NodePool, ownValue, parseDuration } from '@tenon/api'
 import {
   type OverlayOutcome,
@@ -16,7 +16,7 @@ import {
 import type { PoolRules } from '@tenon/provider'
 import type { Finding } from './problem.ts'
 
-/** Feature gates on which fields depend. */
+/** Feature gates that fields depend on. */
 export interface Gates {
   readonly staticCapacity: boolean
   readonly nodeOverlay: boolean
@@ -60,7 +60,7 @@ function budgetFindings({ spec }: NodePool): readonly Finding[] {
   })
 }
 
-/** Annotations by which a rollout is careful, or paused. */
+/** Annotations that configure or pause a rollout. */
 function annotationFindings(pool: NodePool): readonly Finding[] {
   const reading = rolloutSettings(pool)
   const ofRollout = reading.kind === 'invalid' ? reading.problems : []
@@ -72,7 +72,7 @@ function annotationFindings(pool: NodePool): readonly Finding[] {
   return [...ofRollout, ...ofPauses].map((each): Finding => ({ severity: 'error', ...each }))
 }
 
-/** The schedule is read with a number that can be, and the number without a schedule. */
+/** Which part cannot be parsed; each is tested with a valid value of the other. */
 function unreadablePart(budget: Budget): 'schedule' | 'nodes' | undefined {
   if (unreadableBudget([{ ...budget, nodes: '1' }], 0) !== undefined) return 'schedule'
   return unreadableBudget([{ nodes: budget.nodes }], 0) === undefined ? undefined : 'nodes'
@@ -98,7 +98,7 @@ function ignoredFields({ spec, status }: Partial<NodePool>, gates: Gates): reado
   return findings
 }
 
-/** Findings about an overlay that its schema admits. */
+/** Findings about an overlay that passed its schema. */
 export function overlayFindings(outcome: OverlayOutcome | undefined, gates: Gates): readonly Finding[] {
   const findings: Finding[] = []
   if (!gates.nodeOverlay) {

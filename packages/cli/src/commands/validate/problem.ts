@@ -1,18 +1,17 @@
-/** What `tenon validate` finds, and how it is printed. */
+/** Problems that `tenon validate` finds, and how they are printed. */
 import type { OfflineFinding } from '@tenon/provider'
 
-/** A place in a file; lines and columns count from 1. */
+/** A position in a file; lines and columns count from 1. */
 export interface Place {
   readonly file: string
   readonly line: number
   readonly column: number
 }
 
-/** One thing that is wrong, or that will not do what it seems to. */
 export interface Problem extends Place {
-  /** Errors make the exit code 1; the API server or the controller would refuse. */
+  /** Only errors make the exit code 1: the API server or the controller would reject the object. */
   readonly severity: 'error' | 'warning'
-  /** `NodePool default`; absent for text that holds no object. */
+  /** `NodePool default`; absent for text without an object. */
   readonly object?: string
   /** Path in the object; empty for the object as a whole. */
   readonly field: string
@@ -21,7 +20,7 @@ export interface Problem extends Place {
   readonly fix?: string
 }
 
-/** A problem without its place, as checks state it. */
+/** A problem without its position, as checks report it. */
 export type Finding = OfflineFinding
 
 /** `FILE:LINE:COLUMN: error: NodePool default: FIELD: MESSAGE; FIX`. */
@@ -33,7 +32,7 @@ export function renderProblem(problem: Problem): string {
   return `${file}:${line}:${column}: ${severity}: ${subject.join('')}${message}${fix === undefined ? '' : `; ${fix}`}`
 }
 
-/** In the order of the text; the same thing is told once. */
+/** Sorted by position, without duplicates. */
 export function inOrder(problems: readonly Problem[]): readonly Problem[] {
   const once = new Map(problems.map((problem) => [JSON.stringify(problem), problem]))
   return [...once.values()].toSorted(

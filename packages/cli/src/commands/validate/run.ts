@@ -13,7 +13,7 @@ import { type SourceText, validate, type Validation } from './validate.ts'
 import { allCrds } from '../../crds.ts'
 import { featureGates } from '../../options/feature-gates.ts'
 
-/** Exit code when nothing could be checked. */
+/** Exit code if nothing could be checked. */
 const couldNotRun = 2
 
 export interface ValidateFlags {
@@ -26,9 +26,9 @@ export interface ValidateFlags {
 }
 
 /**
- * Prints every problem; warnings alone are no failure.
- * @returns the exit code: 0 when there is no error, 1 otherwise, also for a file that cannot be read.
- * @throws CliError with exit code 2 when no file can be read or an option is wrong.
+ * Prints every problem. Warnings do not count as failure.
+ * @returns the exit code: 0 without errors, else 1, also if a file cannot be read.
+ * @throws CliError with exit code 2 if no file can be read or an option is invalid.
  */
 export async function runValidate(io: Io, paths: readonly string[], flags: ValidateFlags): Promise<0 | 1> {
   const { sources, unreadable } = await readable(() => readSources(io, paths, flags.recursive === true))
@@ -51,7 +51,7 @@ export async function runValidate(io: Io, paths: readonly string[], flags: Valid
   return validation.problems.some(({ severity }) => severity === 'error') ? 1 : 0
 }
 
-/** A flag beats its variable. */
+/** A flag takes precedence over its variable. */
 async function catalogueOf(
   module: ProviderModule,
   io: Io,
@@ -86,7 +86,10 @@ async function readable<T>(read: () => T | Promise<T>): Promise<T> {
   }
 }
 
-/** What was read, and what could not be: that costs only itself. @throws CliError when nothing could be. */
+/**
+ * Reads all files. One that cannot be read becomes a problem.
+ * @throws CliError if none could be read.
+ */
 async function readSources(
   io: Io,
   paths: readonly string[],
@@ -129,7 +132,6 @@ function count(problems: readonly Problem[], severity: Problem['severity']): num
   return problems.filter((problem) => problem.severity === severity).length
 }
 
-/** What `-o json` prints. */
 export interface PrintedValidation {
   readonly files: number
   readonly objects: number

@@ -1,11 +1,11 @@
-/** Checks what the API server would reject: unknown fields, schema, rules (CEL). */
+/** Checks what the API server would reject: unknown fields, schema, CEL rules. */
 import { nearest, type UnstructuredObject } from '@tenon/api'
 import type { FieldError } from '@tenon/devcluster'
 import { type CrdChecker, createCrdChecker, fieldErrorText } from '@tenon/devcluster/crd-checker'
 import { formerField, formerValue } from './former-kinds.ts'
 import type { Finding } from './problem.ts'
 
-/** The part of a CustomResourceDefinition that is looked at. */
+/** The fields of a CustomResourceDefinition that are used here. */
 interface Crd {
   readonly spec: {
     readonly names: { readonly kind: string }
@@ -18,13 +18,12 @@ interface Schema {
   readonly items?: Schema
 }
 
-/** What an object comes to: as the API server would store it, and why it would not. */
+/** An object as the API server would store it, and why it would not. */
 export interface SchemaCheck {
   readonly stored: UnstructuredObject
   readonly findings: readonly Finding[]
 }
 
-/** Checks objects against CustomResourceDefinitions. */
 export class SchemaChecker {
   readonly #checker: CrdChecker
   readonly #fieldsByKind: ReadonlyMap<string, readonly string[]>
@@ -39,7 +38,7 @@ export class SchemaChecker {
     )
   }
 
-  /** Undefined when no definition serves this version of this kind. */
+  /** Undefined if no definition serves this version of the kind. */
   check(given: UnstructuredObject): SchemaCheck | undefined {
     const name = given.metadata.name ?? `${given.metadata.generateName ?? ''}x`
     const named = { ...given, metadata: { ...given.metadata, name } }
@@ -56,7 +55,7 @@ export class SchemaChecker {
     return { severity: 'error', field, message: 'unknown field', ...(fix !== undefined && { fix }) }
   }
 
-  /** A field of this name elsewhere in the kind, or one of nearly this name beside it. */
+  /** A field of this name elsewhere in the kind, or a sibling with a similar name. */
   #suggestion(kind: string, field: string): string | undefined {
     const known = this.#fieldsByKind.get(kind) ?? []
     const parent = field.slice(0, field.lastIndexOf('.') + 1)
@@ -113,7 +112,7 @@ function lowered(text: string): string {
   return text.charAt(0).toLowerCase() + text.slice(1)
 }
 
-/** Numbers where texts are expected are the most frequent slip in YAML. */
+/** Numbers in place of strings are the most frequent mistake in YAML. */
 function typeFix({ kind, detail }: FieldError): string | undefined {
   if (kind !== 'typeInvalid') return undefined
   if (/type string: "(integer|number|boolean)"/.test(detail)) return 'put the value in quotes'

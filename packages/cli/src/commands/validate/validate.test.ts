@@ -41,7 +41,7 @@ const overlay = (name: string, spec: string) =>
   `apiVersion: karpenter.sh/v1alpha1\nkind: NodeOverlay\nmetadata: {name: ${name}}\nspec: {requirements: [], ${spec}}\n`
 
 /** What `tenon validate -` prints about a text, line by line, without `stdin:`. */
-async function told(input: string, ...args: readonly string[]): Promise<readonly string[]> {
+async function problems(input: string, ...args: readonly string[]): Promise<readonly string[]> {
   const { out, code } = await runCommand(['validate', '-', ...args], { input })
   const lines = out.split('\n').filter(Boolean)
   assert.equal(code, lines.some((line) => line.includes(': error: ')) ? 1 : 0)
@@ -131,7 +131,7 @@ test('what the API server refuses is told with its place and what to write inste
     '  budgets:',
     '    - nodes: 10',
   ]
-  assert.deepEqual(await told(aPool('a', { spec })), [
+  assert.deepEqual(await problems(aPool('a', { spec })), [
     '1:1: warning: NodePool a: some rules are checked only once the errors are fixed',
     '5:17: error: NodePool a: spec.limits.cpu: must be of type integer or string, not number; put the value in quotes',
     '5:38: error: NodePool a: spec.limits.nvidia.com/gpu: invalid value: "many"; write a quantity such as "1500m", "4" or 8Gi; fractions need quotes',
@@ -144,18 +144,20 @@ test('what the API server refuses is told with its place and what to write inste
 
 test('rules of the CRDs hold, and unknown fields are guessed', async () => {
   const spec = ['replicas: 3', 'weights: 5', 'weight: 5']
-  assert.deepEqual(await told(aPool('a', { spec }), '--feature-gates', 'StaticCapacity=true'), [
+  assert.deepEqual(await problems(aPool('a', { spec }), '--feature-gates', 'StaticCapacity=true'), [
     "4:1: error: NodePool a: spec: invalid value: 'weight' does not work with 'replicas'",
     '6:12: error: NodePool a: spec.weights: unknown field; did you mean weight?',
   ])
   const missing = 'apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: a}\nspec: {}\n'
-  assert.deepEqual((await told(missing)).slice(-1), ['4:1: error: NodePool a: spec.template: required value'])
+  assert.deepEqual((await problems(missing)).slice(-1), [
+    '4:1: error: NodePool a: spec.template: required value',
+  ])
 })
 
 test('rules of parts without errors are checked beside the errors of others', async () => {
   const spec = ['weight: x', 'disruption: {budgets: [{nodes: "1", schedule: "@daily"}]}']
   const requirements = ['', '- {key: kubernetes.io/hostname, operator: Exists}']
-  const lines = await told(aPool('a', { spec, requirements }))
+  const lines = await problems(aPool('a', { spec, requirements }))
   assert.match(lines.join('\n'), /5:11: error: NodePool a: spec\.weight: must be of type integer, not string/)
   assert.match(
     lines.join('\n'),
@@ -166,7 +168,7 @@ test('rules of parts without errors are checked beside the errors of others', as
 
 test('words that kubectl reads as booleans are pointed out', async () => {
   const template = ['metadata:', '  labels: {a: on, b: "off", c: often}']
-  assert.deepEqual(await told(aPool('a', { template })), [
+  assert.deepEqual(await problems(aPool('a', { template })), [
     '7:19: warning: NodePool a: kubectl reads on as a boolean; quote it if you mean a string',
   ])
 })
@@ -174,7 +176,7 @@ test('words that kubectl reads as booleans are pointed out', async () => {
 test('what the controller refuses is told as well', async () => {
   const template = ['metadata:', '  labels:', '    spaces are not allowed: x']
   const requirements = ['', '- {key: example.com/a, operator: In, values: [ok, not ok]}']
-  const [label, value, ...rest] = await told(aPool('a', { template, requirements }))
+  const [label, value, ...rest] = await problems(aPool('a', { template, requirements }))
   assert.match(
     label ?? '',
     /^8:33: error: NodePool a: spec\.template\.metadata\.labels\["spaces are not allowed"\]: /,
@@ -195,7 +197,7 @@ test('a budget that nobody can read, and one that does nothing', async () => {
     '    - {nodes: "0", reasons: []}',
     '    - {nodes: "0", schedule: "@daily", duration: 0m}',
   ]
-  const lines = await told(aPool('a', { spec }))
+  const lines = await problems(aPool('a', { spec }))
   assert.deepEqual(
     lines.map((line) => line.replace(/: NodePool a: spec\.disruption\.budgets/, '')),
     [
@@ -210,14 +212,14 @@ test('a budget that nobody can read, and one that does nothing', async () => {
 test('fields that do nothing are warned about', async () => {
   const spec = ['replicas: 3', 'disruption: {consolidateAfter: 30s}']
   const status = 'status: {nodes: 3}\n'
-  assert.deepEqual(await told(aPool('a', { spec }) + status), [
+  assert.deepEqual(await problems(aPool('a', { spec }) + status), [
     '5:13: warning: NodePool a: spec.replicas: a static pool launches nothing while feature gate StaticCapacity is off; start the controller with --feature-gates StaticCapacity=true',
     '6:34: warning: NodePool a: spec.disruption.consolidateAfter: is ignored on a static pool',
     '11:1: warning: NodePool a: status: is ignored when an object is created; leave it out',
   ])
   const former =
     'apiVersion: karpenter.exoscale.com/v1\nkind: ExoscaleNodeClass\nmetadata: {name: a}\nspec:\n  imageTemplateSelector: {}\n  nodeLabels: {a: b, karpenter.sh/x: c}\n'
-  assert.deepEqual(await told(former), [
+  assert.deepEqual(await problems(former), [
     '6:3: warning: ExoscaleNodeClass a: spec.nodeLabels: field of an earlier release: deprecated; nodes get those labels that their NodePool does not set; write them under spec.template.metadata.labels of the NodePool',
     '6:38: warning: ExoscaleNodeClass a: spec.nodeLabels["karpenter.sh/x"]: field of an earlier release: ignored: labels of domain karpenter.sh are reserved',
   ])
@@ -226,7 +228,7 @@ test('fields that do nothing are warned about', async () => {
 test('older kinds are answered with the present ones, foreign kinds are passed over', async () => {
   const object = (apiVersion: string, kind: string) =>
     `apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: {name: old}\n`
-  const lines = await told(
+  const lines = await problems(
     [
       object('karpenter.sh/v1alpha5', 'Provisioner'),
       object('karpenter.k8s.aws/v1alpha1', 'AWSNodeTemplate'),
@@ -253,28 +255,28 @@ test('a pool that no instance type satisfies is told why', async () => {
     `- {key: ${name}, operator: In, values: [${values.join(', ')}]}`
   const type = 'node.kubernetes.io/instance-type'
   const arm = aPool('a', { requirements: ['', key('kubernetes.io/arch', 'arm64')] })
-  assert.deepEqual(await told(arm), [
+  assert.deepEqual(await problems(arm), [
     '9:11: error: NodePool a: spec.template.spec.requirements[0]: no instance type of exoscale has kubernetes.io/arch In [arm64]; there are amd64',
   ])
   assert.deepEqual(
-    await told(arm.replaceAll('ExoscaleNodeClass', 'KWOKNodeClass').replace('exoscale.com', 'kwok.sh')),
+    await problems(arm.replaceAll('ExoscaleNodeClass', 'KWOKNodeClass').replace('exoscale.com', 'kwok.sh')),
     [],
   )
-  assert.deepEqual(await told(aPool('a', { kind: 'KWOKNodeClass' }), '--provider', 'kwok'), [])
+  assert.deepEqual(await problems(aPool('a', { kind: 'KWOKNodeClass' }), '--provider', 'kwok'), [])
 
   const typo = aPool('a', { requirements: ['', key(type, 'standard.mediun', 'standard.large')] })
   assert.match(
-    (await told(typo)).join(),
+    (await problems(typo)).join(),
     /^9:74: warning: .*values\[0\]: no instance type of exoscale has node.kubernetes.io\/instance-type standard\.mediun; did you mean standard\.medium\?$/,
   )
 
   const zone = key('topology.kubernetes.io/zone', 'de-muc-1')
   const gpu = aPool('a', { requirements: ['', key('exoscale.com/instance-family', 'gpua30'), zone] })
-  assert.deepEqual(await told(gpu), [
+  assert.deepEqual(await problems(gpu), [
     '8:7: error: NodePool a: spec.template.spec.requirements: no instance type of exoscale has all of: exoscale.com/instance-family In [gpua30] (4 types); topology.kubernetes.io/zone In [de-muc-1] (21 types); widen one of them',
   ])
   assert.match(
-    (await told(aPool('a', { requirements: ['', zone] }), '--zone', 'ch-gva-2')).join(),
+    (await problems(aPool('a', { requirements: ['', zone] }), '--zone', 'ch-gva-2')).join(),
     /there are ch-gva-2$/,
   )
 })
@@ -287,33 +289,33 @@ test('minValues, limits and labels of the template are held against the catalogu
   ]
   const template = ['metadata:', '  labels: {kubernetes.io/os: windows}']
   assert.match(
-    (await told(aPool('a', { requirements }))).join(),
+    (await problems(aPool('a', { requirements }))).join(),
     /^9:\d+: error: .*requirements\[0\]\.minValues: only 1 values of exoscale\.com\/instance-family are left/,
   )
   assert.match(
-    (await told(aPool('a', { template }))).join(),
+    (await problems(aPool('a', { template }))).join(),
     /labels\["kubernetes.io\/os"\]: no instance type of exoscale has label kubernetes.io\/os=windows; there are linux$/,
   )
-  assert.deepEqual(await told(aPool('a', { spec: ['limits: {memory: 100Mi}'] })), [
+  assert.deepEqual(await problems(aPool('a', { spec: ['limits: {memory: 100Mi}'] })), [
     '5:20: warning: NodePool a: spec.limits.memory: no node fits below this limit: the smallest instance type has 512Mi',
   ])
   const unpublished = ['', '- {key: exoscale.com/instance-family, operator: In, values: [gpua30]}']
-  assert.deepEqual(await told(aPool('a', { requirements: unpublished, spec: ['limits: {cpu: 2}'] })), [])
+  assert.deepEqual(await problems(aPool('a', { requirements: unpublished, spec: ['limits: {cpu: 2}'] })), [])
 })
 
 test('a pool must name a node class that is among the files, if they hold any of its kind', async () => {
   const nodeClass = (name: string) =>
     `apiVersion: karpenter.kwok.sh/v1alpha1\nkind: KWOKNodeClass\nmetadata: {name: ${name}}\n`
   const pool = aPool('a', { kind: 'KWOKNodeClass' })
-  assert.deepEqual(await told(`${pool}---\n${nodeClass('default')}`), [])
-  assert.deepEqual(await told(`${pool}---\n${nodeClass('other')}`), [
+  assert.deepEqual(await problems(`${pool}---\n${nodeClass('default')}`), [])
+  assert.deepEqual(await problems(`${pool}---\n${nodeClass('other')}`), [
     '7:75: error: NodePool a: spec.template.spec.nodeClassRef.name: there is no KWOKNodeClass default among the files; they hold other',
   ])
   const foreign = pool
     .replace('karpenter.kwok.sh', 'karpenter.k8s.aws')
     .replace('KWOKNodeClass', 'EC2NodeClass')
   assert.match(
-    (await told(foreign)).join(),
+    (await problems(foreign)).join(),
     /^7:\d+: warning: .*no provider of Tenon serves EC2NodeClass of karpenter\.k8s\.aws/,
   )
 })
@@ -321,12 +323,12 @@ test('a pool must name a node class that is among the files, if they hold any of
 test('overlays that contradict each other, or cannot be read, are told', async () => {
   const pool = aPool('a', { kind: 'KWOKNodeClass' })
   const two = [pool, overlay('one', 'price: "1"'), overlay('two', 'price: "2"')].join('---\n')
-  const [conflict = '', ...rest] = await told(two, '--feature-gates', 'NodeOverlay=true')
+  const [conflict = '', ...rest] = await problems(two, '--feature-gates', 'NodeOverlay=true')
   assert.match(conflict, /: error: NodeOverlay one: spec\.weight: .*two/)
   assert.deepEqual(rest, [])
   const long = `capacity: {"example.com/${'k'.repeat(64)}": 1}`
   assert.match(
-    (await told(overlay('a', long))).join('\n'),
+    (await problems(overlay('a', long))).join('\n'),
     /warning: NodeOverlay a: is ignored while feature gate NodeOverlay is off/,
   )
 })
@@ -336,44 +338,44 @@ test('RPB-27 an overlay with an amount is told where prices have no currency', a
     .replace('karpenter.kwok.sh', 'karpenter.clever-cloud.com')
     .replace('KWOKNodeClass', 'CleverNodeClass')
   const text = [pool, overlay('one', 'price: "0.05"')].join('---\n')
-  const [wrong = '', ...rest] = await told(text, '--feature-gates', 'NodeOverlay=true')
+  const [wrong = '', ...rest] = await problems(text, '--feature-gates', 'NodeOverlay=true')
   assert.match(wrong, /: error: NodeOverlay one: spec\.price: "0\.05" is an amount, .*no currency/)
   assert.deepEqual(rest, [])
 })
 
 test('text that is no manifest is told with its place', async () => {
-  assert.match((await told('a: [\n')).join(), /^\d+:\d+: error: not valid YAML: /)
-  assert.deepEqual(await told('just text'), [
+  assert.match((await problems('a: [\n')).join(), /^\d+:\d+: error: not valid YAML: /)
+  assert.deepEqual(await problems('just text'), [
     '1:1: error: not a Kubernetes object; expected the fields apiVersion, kind, metadata',
   ])
-  assert.deepEqual(await told('kind: NodePool\nmetadata: {name: a}'), [
+  assert.deepEqual(await problems('kind: NodePool\nmetadata: {name: a}'), [
     '1:1: error: field apiVersion is missing',
   ])
   assert.match(
-    (await told(aPool('a').replace('kind: NodePool', 'kind: NodePool\nkind: NodePool'))).join(),
+    (await problems(aPool('a').replace('kind: NodePool', 'kind: NodePool\nkind: NodePool'))).join(),
     /^3:1: warning: key "kind" is already set in this map/,
   )
-  assert.deepEqual(await told('---\n# nothing\n'), [])
+  assert.deepEqual(await problems('---\n# nothing\n'), [])
   assert.deepEqual(
-    await told('apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: []\n'),
+    await problems('apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: []\n'),
     [],
   )
-  assert.deepEqual(await told('apiVersion: karpenter.sh/v1\nkind: NodePool\nspec: {}\n'), [
+  assert.deepEqual(await problems('apiVersion: karpenter.sh/v1\nkind: NodePool\nspec: {}\n'), [
     '1:1: error: field metadata is missing',
   ])
-  assert.match((await told('a: *b\n')).join(), /^1:\d: error: not valid YAML: /)
+  assert.match((await problems('a: *b\n')).join(), /^1:\d: error: not valid YAML: /)
   const bomb = [
     'a: &a [x, x, x, x, x, x, x, x, x, x]',
     ...'bcdefg'
       .split('')
       .map((name, i) => `${name}: &${name} [${Array(10).fill(`*${'abcdef'[i]}`).join(', ')}]`),
   ]
-  assert.match((await told(bomb.join('\n'))).join(), /^1:1: error: not valid YAML: Excessive alias count/)
+  assert.match((await problems(bomb.join('\n'))).join(), /^1:1: error: not valid YAML: Excessive alias count/)
 })
 
 test('objects given twice, and those of lists, JSON included', async () => {
   const pool = aPool('a', { kind: 'KWOKNodeClass' })
-  assert.deepEqual(await told(`${pool}---\n${pool}`), [
+  assert.deepEqual(await problems(`${pool}---\n${pool}`), [
     '12:18: error: NodePool a: metadata.name: given twice; the first is at stdin:1',
   ])
   const item = {
@@ -386,7 +388,7 @@ test('objects given twice, and those of lists, JSON included', async () => {
     },
   }
   const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [item] }, null, 1)
-  assert.deepEqual(await told(list), [
+  assert.deepEqual(await problems(list), [
     '12:15: error: NodePool a: spec.weight: invalid value: 101: should be less than or equal to 100',
   ])
 })
@@ -527,7 +529,7 @@ test('RPT-22 labels and requirements that contradict each other are told with li
     template: ['metadata: {labels: {team: a}}'],
     requirements: ['', '- {key: team, operator: In, values: [b]}'],
   })
-  assert.deepEqual(await told(contradicted), [
+  assert.deepEqual(await problems(contradicted), [
     '10:11: error: NodePool a: spec.template.spec.requirements[0]: label team: no node satisfies both In [b] and the value "a" of the template\'s label (spec.template.metadata.labels["team"]); change or remove one of them',
   ])
   const least = aPool('b', {
@@ -537,27 +539,30 @@ test('RPT-22 labels and requirements that contradict each other are told with li
       '- {key: size, operator: Lte, values: ["2"]}',
     ],
   })
-  assert.deepEqual(await told(least), [
+  assert.deepEqual(await problems(least), [
     '9:64: error: NodePool b: spec.template.spec.requirements[0].minValues: label size: minValues 3 cannot be met, as labels and requirements admit 2 of its values; write 2 at most, or admit more values',
   ])
   const build = aPool('c', {
     kind: 'KWOKNodeClass',
     requirements: ['', '- {key: node.kubernetes.io/windows-build, operator: In, values: ["10.0"]}'],
   })
-  assert.match((await told(build))[0] ?? '', /^9:\d+: error: .*has label node.kubernetes.io\/windows-build/)
+  assert.match(
+    (await problems(build))[0] ?? '',
+    /^9:\d+: error: .*has label node.kubernetes.io\/windows-build/,
+  )
 })
 
 test('RPT-23 names of pools, node classes and claims that cannot be label values are told', async () => {
   const long = 'n'.repeat(64)
-  const [pool = '', ...more] = await told(aPool(long))
+  const [pool = '', ...more] = await problems(aPool(long))
   assert.match(pool, /^3:\d+: error: NodePool n+: metadata\.name: .*; use a name of at most 63 characters/)
   assert.deepEqual(more, [])
   const nodeClass = `apiVersion: karpenter.kwok.sh/v1alpha1\nkind: KWOKNodeClass\nmetadata: {name: ${long}}\nspec: {}\n`
-  assert.match((await told(nodeClass))[0] ?? '', /^3:\d+: error: KWOKNodeClass n+: metadata\.name: /)
+  assert.match((await problems(nodeClass))[0] ?? '', /^3:\d+: error: KWOKNodeClass n+: metadata\.name: /)
   const spec =
     'nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}, requirements: []'
   const claim = `apiVersion: karpenter.sh/v1\nkind: NodeClaim\nmetadata: {name: ${long}}\nspec: {${spec}}\n`
-  assert.match((await told(claim))[0] ?? '', /^3:\d+: error: NodeClaim n+: metadata\.name: /)
+  assert.match((await problems(claim))[0] ?? '', /^3:\d+: error: NodeClaim n+: metadata\.name: /)
 })
 
 test('RPT-64 quoted texts and flow collections may go on at the indent of what holds them', async () => {
@@ -586,8 +591,8 @@ test('RPT-64 quoted texts and flow collections may go on at the indent of what h
     '  ]',
     ...lines.slice(at),
   ].join('\n')
-  assert.deepEqual(await told(text), [])
-  const [wrong = ''] = await told(text.replace('requirements: []', 'requirements: []\n      nonsense: 1'))
+  assert.deepEqual(await problems(text), [])
+  const [wrong = ''] = await problems(text.replace('requirements: []', 'requirements: []\n      nonsense: 1'))
   assert.match(wrong, /^\d+:\d+: error: NodePool general: .*nonsense/)
   assert.equal(
     Number(wrong.split(':')[0]),
@@ -602,14 +607,14 @@ test('RPT-64 broken text stays broken, at the line where it breaks', async () =>
     ['a: [1, 2\nb: 3\n', 1],
     ['a: b: c\n', 1],
   ] as const) {
-    const [first = ''] = await told(text)
+    const [first = ''] = await problems(text)
     assert.match(first, new RegExp(`^${line}:\\d+: error: not valid YAML: `), text)
   }
 })
 
 test('RPT-64 a key that is given twice is a warning, and the last one is used', async () => {
   const text = aPool('general').replace('spec:\n', 'spec:\n  weight: 1000\n  weight: 10\n')
-  const lines = await told(text)
+  const lines = await problems(text)
   assert.deepEqual(lines, [
     '6:3: warning: key "weight" is already set in this map; the last one is used; remove one of the two',
   ])

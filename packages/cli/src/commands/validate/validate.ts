@@ -10,7 +10,7 @@ import { type Gates, overlayFindings, poolFindings } from './pool-check.ts'
 import { type Finding, inOrder, type Problem } from './problem.ts'
 import { SchemaChecker } from './schema-check.ts'
 
-/** A text to check; `file` stands before every problem. */
+/** A text to check; `file` is printed before every problem. */
 export interface SourceText {
   readonly file: string
   readonly text: string
@@ -21,19 +21,19 @@ export interface ValidateOptions {
   readonly crds: readonly object[]
   readonly gates: Gates
   readonly providers: readonly OfflineProvider[]
-  /** Whose catalogue pools are checked against; that of the pool's node class when absent. */
+  /** Provider whose catalogue is used; default: that of the pool's node class. */
   readonly provider?: string
 }
 
 export interface Validation {
   readonly problems: readonly Problem[]
-  /** Objects that were checked. */
+  /** Number of objects that were checked. */
   readonly checked: number
-  /** Objects of kinds that are not Tenon's. */
+  /** Number of objects of other kinds. */
   readonly skipped: number
 }
 
-/** An object that the API server would store, as it was written and as it would be stored. */
+/** An object that the API server would accept, as written and as stored. */
 interface Checked {
   readonly given: PlacedObject
   readonly stored: KubeObject
@@ -157,7 +157,7 @@ function ofKinds(
   return [...problems, ...overlays(admitted.filter(isOf(nodeOverlay)), offered, options)]
 }
 
-/** Nodes are named after their claim, and carry the name of their node class as a label. */
+/** The name becomes part of node names and the value of a label. */
 function nameFindings({ metadata }: KubeObject): readonly Finding[] {
   return nameProblem('metadata.name', metadata.name).map((each) => ({ severity: 'error', ...each }))
 }

@@ -1,16 +1,16 @@
-/** One state of a cluster as `tenon view -o json` prints it (console.md 2). */
+/** The state of a cluster as `tenon view -o json` prints it (console.md 2). */
 import type { PrintedEntry } from '@tenon/ask'
 import type { ConsoleView, DecisionRow } from '@tenon/console'
 import { rfc3339 } from '@tenon/runtime'
 
-/** The view with journal entries as `tenon journal -o json` has them. */
+/** The view, with journal entries as `tenon journal -o json` prints them. */
 export interface PrintedView extends Omit<ConsoleView, 'decisions'> {
-  /** When it was so, RFC 3339. */
+  /** RFC 3339. */
   readonly takenAt: string
   readonly decisions: readonly PrintedEntry[]
 }
 
-/** Rows are in the order of their ids, so that the same state is the same text. */
+/** Rows are sorted by id, so that equal states print equal text. */
 export function viewDocument(
   view: ConsoleView,
   atMs: number,

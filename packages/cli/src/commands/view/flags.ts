@@ -1,4 +1,4 @@
-/** Flags of `tenon view`: eks-node-viewer's by their names, and its defaults file (console.md 2). */
+/** Flags of `tenon view`, named as those of eks-node-viewer, and its defaults file (console.md 2). */
 import { ownValue } from '@tenon/api'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import type { Io } from '../../io.ts'
 import type { SourceFlags } from '../../kubectl/flags.ts'
 
 export interface ViewFlags extends Omit<SourceFlags, 'verbosity'> {
-  /** True of `-v` alone. */
+  /** True for `-v` without a value. */
   readonly verbosity?: number | true
   readonly nodeSelector?: string
   readonly extraLabels?: string
@@ -19,17 +19,17 @@ export interface ViewFlags extends Omit<SourceFlags, 'verbosity'> {
   readonly disablePricing?: boolean
   readonly attribution?: true
   readonly color?: string
-  /** Recording that is looked at. */
+  /** A recording to show. */
   readonly trace?: string
   readonly once?: true
-  /** One state in this form, and the end. */
+  /** Prints one state in this format and exits. */
   readonly output?: 'json'
   readonly allowActions?: true
   /** Milliseconds. */
   readonly drainTimeout?: number
 }
 
-/** Actions are carried out with the cluster's flags alone. */
+/** Actions only use the flags that select the cluster. */
 export function actionFlagsOf({ context, drainTimeout = 60_000, kubeconfig }: ViewFlags): ActionFlags {
   return {
     drainTimeout,
@@ -38,7 +38,7 @@ export function actionFlagsOf({ context, drainTimeout = 60_000, kubeconfig }: Vi
   }
 }
 
-/** The members of {@link ViewFlags} that the defaults file may have, by the names of their flags. */
+/** The {@link ViewFlags} that the defaults file may set, by flag name. */
 const defaults: Readonly<Record<string, keyof ViewFlags>> = {
   kubeconfig: 'kubeconfig',
   context: 'context',
@@ -53,8 +53,8 @@ const defaults: Readonly<Record<string, keyof ViewFlags>> = {
 const fileName = '.eks-node-viewer'
 
 /**
- * The flags with the values of `~/.eks-node-viewer` for those that were not given.
- * @throws CliError naming the line that cannot be read.
+ * Adds the values of `~/.eks-node-viewer` for flags that were not given.
+ * @throws CliError naming the invalid line.
  */
 export async function withDefaultsFile({ env }: Pick<Io, 'env'>, flags: ViewFlags): Promise<ViewFlags> {
   const home = env['HOME'] ?? ''
@@ -91,7 +91,7 @@ function readDefaults(text: string, path: string): ViewFlags {
 
 const plainResources = new Set(['cpu', 'memory', 'ephemeral-storage', 'pods'])
 
-/** @throws CliError for what is no name of a resource. */
+/** @throws CliError for an invalid resource name. */
 export function resourcesOf({ resources = 'cpu' }: ViewFlags): readonly string[] {
   const names = listOf(resources)
   for (const name of names)
@@ -107,7 +107,7 @@ export function listOf(text: string | undefined): readonly string[] {
   return (text ?? '').split(',').flatMap((each) => (each.trim() === '' ? [] : [each.trim()]))
 }
 
-/** @throws CliError for what is not `creation=asc` or `LABEL=dsc`. */
+/** @throws CliError unless it is `creation=asc` or `LABEL=dsc`. */
 export function sortingOf({ nodeSort = 'creation=dsc' }: ViewFlags): Sorting {
   const [, by = '', order] = /^(.+?)(?:=(asc|dsc|desc))?$/.exec(nodeSort) ?? []
   if (by === '' || /=/.test(by))

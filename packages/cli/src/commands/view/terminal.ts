@@ -2,10 +2,10 @@
 import { constants } from 'node:os'
 import type { Terminal } from '@tenon/console'
 
-/** The streams and signals of a process. */
+/** Streams and signals of a process. */
 type Host = Pick<NodeJS.Process, 'exit' | 'kill' | 'off' | 'on' | 'pid' | 'stdin' | 'stdout'>
 
-/** Leaves the alternate screen when the process ends in whatever way, and while it is stopped (console.md, trap 8). */
+/** Leaves the alternate screen whenever the process ends, and while it is stopped (console.md, trap 8). */
 export function processTerminal(host: Host): Terminal {
   const { stdin, stdout } = host
   return {

@@ -1,4 +1,4 @@
-/** Evaluates JSONPath templates of kubectl; a key that is missing gives nothing. */
+/** Evaluates JSONPath templates as kubectl does; a missing key yields nothing. */
 import { isRecord, ownValue } from '@tenon/api'
 import {
   type Comparison,
@@ -10,7 +10,6 @@ import {
   type Template,
 } from './template.ts'
 
-/** The text that a template makes of an object. */
 export function renderTemplate(template: Template, object: unknown): string {
   return template
     .map((part) => {
@@ -29,8 +28,8 @@ export function renderTemplate(template: Template, object: unknown): string {
 }
 
 /**
- * The values that a path leads to, in order.
- * @throws JsonPathError when an index lies outside of its array, or an array is expected elsewhere.
+ * The values at a path, in order.
+ * @throws JsonPathError if an index is out of range, or an array is required but not found.
  */
 export function valuesAt(object: unknown, path: Path): readonly unknown[] {
   return path.reduce<readonly unknown[]>(
@@ -39,7 +38,7 @@ export function valuesAt(object: unknown, path: Path): readonly unknown[] {
   )
 }
 
-/** Text as it is, other values as JSON. */
+/** Strings as they are, other values as JSON. */
 export function plainText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
 }

@@ -1,10 +1,10 @@
-/** Reads JSONPath templates of kubectl. */
+/** Parses JSONPath templates of kubectl. */
 import { Scanner } from './scanner.ts'
 import type { Comparison, Filter, Operand, Part, Path, Step, Template } from './template.ts'
 
 /**
- * Reads a template: text with paths in braces.
- * @throws JsonPathError naming what cannot be read.
+ * Parses a template: text with paths in braces.
+ * @throws JsonPathError naming the invalid part.
  */
 export function parseTemplate(text: string): Template {
   const scanner = new Scanner(text)
@@ -13,8 +13,8 @@ export function parseTemplate(text: string): Template {
 }
 
 /**
- * Reads one path as `--sort-by` and `custom-columns` take it: with or without braces and leading dot.
- * @throws JsonPathError naming what cannot be read.
+ * Parses a path of `--sort-by` or `custom-columns`: with or without braces and leading dot.
+ * @throws JsonPathError naming the invalid part.
  */
 export function parsePath(text: string): Path {
   const bare = text.trim().replace(/^\{(.*)\}$/s, '$1')
@@ -52,7 +52,7 @@ function isWord(scanner: Scanner, word: string): boolean {
   return false
 }
 
-/** A quoted text or number, or a path. */
+/** A literal or a path. */
 function actionIn(scanner: Scanner): readonly Part[] {
   const literal = literalIn(scanner)
   if (literal === undefined) return [{ kind: 'path', path: pathIn(scanner) }]
@@ -69,11 +69,11 @@ function literalIn(scanner: Scanner): string | number | boolean | undefined {
   return undefined
 }
 
-/** All of what is left. */
+/** Parses the rest as a path. */
 function pathIn(scanner: Scanner): Path {
   const steps: Step[] = []
   scanner.skipSpace()
-  // The object that a path starts from is meant anyway.
+  // A leading `$` means the root object, which is the default.
   if (!scanner.skip('$')) scanner.skip('@')
   for (;;) {
     scanner.skipSpace()
@@ -95,12 +95,12 @@ function stepsIn(scanner: Scanner): readonly Step[] {
   return scanner.fail(`unexpected ${scanner.here} at ${scanner.at + 1}; a field begins with a dot`)
 }
 
-/** Letters that end a name, unless a backslash stands before them. */
+/** Characters of a name; others must be escaped with a backslash. */
 const nameLetters = /(?:\\.|[^\s.[\]{}()=!<>,'"\\])+/sy
 
 function nameIn(scanner: Scanner): Step | undefined {
   const name = scanner.take(nameLetters)
-  // As part of a name, or after a backslash, it is a letter like others.
+  // Inside of a name or after a backslash it is an ordinary character.
   if (name === '*') return { kind: 'wildcard' }
   return name === '' ? undefined : { kind: 'field', name: name.replaceAll(/\\(.)/gs, '$1') }
 }

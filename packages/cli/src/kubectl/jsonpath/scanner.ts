@@ -1,4 +1,4 @@
-/** Letters of a JSONPath template, one after the other. */
+/** Scans the characters of a JSONPath template. */
 import { JsonPathError } from './template.ts'
 
 const escapes: ReadonlyMap<string, string> = new Map([
@@ -22,12 +22,12 @@ export class Scanner {
     return this.at >= this.#end
   }
 
-  /** The letter here; empty at the end. */
+  /** The current character; empty at the end. */
   get here(): string {
     return this.isAtEnd ? '' : (this.text[this.at] ?? '')
   }
 
-  /** Goes over `expected` if it stands here. */
+  /** Skips `expected` if it comes next. */
   skip(expected: string): boolean {
     const stands = this.text.startsWith(expected, this.at) && this.at + expected.length <= this.#end
     if (stands) this.at += expected.length
@@ -38,7 +38,7 @@ export class Scanner {
     while (/\s/.test(this.here)) this.at++
   }
 
-  /** What `pattern`, which is sticky, finds here; empty when it finds nothing. */
+  /** Takes what `pattern`, which is sticky, matches here; empty if it does not match. */
   take(pattern: RegExp): string {
     pattern.lastIndex = this.at
     const [found = ''] = pattern.exec(this.text) ?? []
@@ -47,7 +47,7 @@ export class Scanner {
     return within
   }
 
-  /** A text in single or double quotes, which starts here. */
+  /** Takes a string in single or double quotes. */
   quoted(): string {
     const quote = this.here
     const start = this.at++
@@ -62,7 +62,7 @@ export class Scanner {
     return text
   }
 
-  /** Where the bracket that is open here closes; quoted brackets do not count. */
+  /** Position of the matching closing bracket; brackets in quotes are ignored. */
   closing(open: string, close: string): number {
     let depth = 1
     const look = new Scanner(this.text, this.at, this.#end)
@@ -82,7 +82,7 @@ export class Scanner {
     return this.fail(`${open} at ${this.at} is never closed by ${close}`)
   }
 
-  /** A scanner of what stands before `end`; this one goes on behind it. */
+  /** A scanner of the text before `end`; this one continues after it. */
   until(end: number): Scanner {
     const inner = new Scanner(this.text, this.at, end)
     this.at = end + 1

@@ -1,9 +1,6 @@
-/**
- * What a JSONPath template of kubectl is made of
- * (https://kubernetes.io/docs/reference/kubectl/jsonpath/).
- */
+/** The parts of a JSONPath template of kubectl (https://kubernetes.io/docs/reference/kubectl/jsonpath/). */
 
-/** A template could not be read, or does not fit the object. */
+/** The template is invalid, or does not fit the object. */
 export class JsonPathError extends Error {
   constructor(message: string) {
     super(message)
@@ -23,7 +20,7 @@ export type Path = readonly Step[]
 export type Step =
   | { readonly kind: 'field'; readonly name: string }
   | { readonly kind: 'wildcard' }
-  /** Every array and object below, the value itself first. */
+  /** All arrays and objects below, including the value itself, which is first. */
   | { readonly kind: 'recursive' }
   | { readonly kind: 'index'; readonly index: number }
   | { readonly kind: 'slice'; readonly start?: number; readonly end?: number; readonly step: number }

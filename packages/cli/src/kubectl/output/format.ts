@@ -3,7 +3,7 @@ import { KubectlError } from '../../errors.ts'
 import { parsePath, parseTemplate } from '../jsonpath/parse.ts'
 import { JsonPathError, type Path, type Template } from '../jsonpath/template.ts'
 
-/** Output for people: a table, or the text of the command. */
+/** Output for people: a table, or text. */
 interface PlainFormat {
   readonly kind: 'plain'
   readonly isWide: boolean
@@ -14,7 +14,7 @@ export interface CustomColumn {
   readonly path: Path
 }
 
-/** Output for programs: made of the objects alone. */
+/** Output for programs, generated from the objects alone. */
 export type ObjectFormat =
   | { readonly kind: 'json' }
   | { readonly kind: 'yaml' }
@@ -26,7 +26,7 @@ export type Format = PlainFormat | ObjectFormat
 
 const allFormats = 'wide, json, yaml, name, jsonpath=TEMPLATE, custom-columns=TITLE:PATH,…'
 
-/** What kubectl has besides, and what to use in its place. */
+/** Formats that only kubectl has, and what to use instead. */
 const refused: ReadonlyMap<string, string> = new Map([
   ['go-template', 'jsonpath='],
   ['go-template-file', 'jsonpath='],
@@ -37,9 +37,7 @@ const refused: ReadonlyMap<string, string> = new Map([
   ['custom-columns-file', 'custom-columns='],
 ])
 
-/**
- * @throws KubectlError naming the format that is not known, or what is wrong in its template.
- */
+/** @throws KubectlError naming the unknown format, or the error in its template. */
 export function formatOf(text: string | undefined): Format {
   const [, name = '', argument] = /^([^=]*)(?:=(.*))?$/s.exec(text ?? '') ?? []
   const instead = refused.get(name)
@@ -79,7 +77,7 @@ function given(name: string, argument: string | undefined, example: string): str
   return argument
 }
 
-/** `TITLE:PATH,TITLE:PATH`; commas and colons within brackets, braces and quotes belong to the path. */
+/** `TITLE:PATH,TITLE:PATH`. Commas and colons in brackets, braces and quotes belong to the path. */
 function columnsOf(text: string): readonly CustomColumn[] {
   return splitOutside(text).map((column) => {
     const colon = column.indexOf(':')

@@ -1,4 +1,4 @@
-/** Objects as programs read them: `-o json|yaml|name|jsonpath=|custom-columns=`. */
+/** Prints objects for programs: `-o json|yaml|name|jsonpath=|custom-columns=`. */
 import type { KubeObject } from '@tenon/api'
 import { stringify } from 'yaml'
 import { KubectlError } from '../../errors.ts'
@@ -7,20 +7,16 @@ import { JsonPathError } from '../jsonpath/template.ts'
 import type { CustomColumn, ObjectFormat } from './format.ts'
 import { TableWriter } from './table.ts'
 
-/** What is printed. */
 export interface Printed {
   readonly objects: readonly KubeObject[]
-  /** Printed as a `List`, whatever their number: it was not asked for one object by name. */
+  /** Print a `List`, even for one object: no single object was asked for by name. */
   readonly isList: boolean
   /** `node/a`, for `-o name`. */
   readonly nameOf: (object: KubeObject) => string
   readonly noHeaders?: boolean
 }
 
-/**
- * Prints objects for a program.
- * @throws KubectlError when a template does not fit them.
- */
+/** @throws KubectlError if a template does not fit the objects. */
 export function printObjects(out: (text: string) => void, format: ObjectFormat, printed: Printed): void {
   const { objects, nameOf } = printed
   switch (format.kind) {
@@ -42,12 +38,12 @@ export function printObjects(out: (text: string) => void, format: ObjectFormat, 
   }
 }
 
-/** Texts that another reader of YAML could take for something else are quoted, and lines are never folded. */
+/** Quotes strings that another YAML parser could misread; never folds lines. */
 function yamlText(value: unknown): string {
   return stringify(value, { lineWidth: 0, version: '1.1', compat: 'yaml-1.1', aliasDuplicateObjects: false })
 }
 
-/** The one object, or a list. */
+/** The single object, or a list. */
 function whole({ objects, isList }: Printed): unknown {
   const [only] = objects
   if (!isList && objects.length === 1) return only

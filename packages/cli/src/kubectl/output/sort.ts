@@ -6,9 +6,9 @@ import { parsePath } from '../jsonpath/parse.ts'
 import { JsonPathError } from '../jsonpath/template.ts'
 
 /**
- * Objects in the order of the first value at a path: numbers and quantities by amount, texts by their digits as
- * numbers. Objects without a value come first; equal ones keep their order.
- * @throws KubectlError when the path cannot be read, or does not fit.
+ * Sorts by the first value at a path: numbers and quantities by amount, strings naturally. Objects without a
+ * value come first; equal ones keep their order.
+ * @throws KubectlError if the path is invalid or does not fit.
  */
 export function sortedBy<T>(
   path: string,

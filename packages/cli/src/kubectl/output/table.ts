@@ -2,7 +2,6 @@
 
 import type { Paint, Style } from '../color.ts'
 
-/** A column of rows of one kind. */
 export interface Column<R> {
   readonly title: string
   readonly value: (row: R) => string
@@ -11,16 +10,16 @@ export interface Column<R> {
   readonly isWide?: true
 }
 
-/** A text, or one in a colour. */
+/** A text, perhaps with a colour. */
 type Cell = string | { readonly text: string; readonly style: Style }
 
-/** Cells of one line. */
+/** The cells of one line. */
 export type Cells = readonly Cell[]
 
 const gap = 3
 const narrowest = 6
 
-/** Writes lines below each other. Columns stay as wide as they have been, so that a watch does not jump. */
+/** Prints rows. Columns never shrink, so that the output of a watch does not jump. */
 export class TableWriter {
   readonly #out: (text: string) => void
   readonly #paint: Paint
@@ -46,7 +45,7 @@ export class TableWriter {
   }
 }
 
-/** Titles first, unless they are not wanted. */
+/** The titles, unless they are disabled, and the rows. */
 export function tableLines<R>(
   columns: readonly Column<R>[],
   rows: readonly R[],
@@ -67,7 +66,7 @@ function textOf(cell: Cell): string {
   return typeof cell === 'string' ? cell : cell.text
 }
 
-/** Go's `text/tabwriter`, which kubectl uses, counts characters. */
+/** Counts characters, as Go's `text/tabwriter` does, which kubectl uses. */
 function width(cell: string): number {
   return Array.from(cell).length
 }
@@ -79,7 +78,7 @@ const named: ReadonlyMap<string, string> = new Map([
   ['\r', '\\r'],
 ])
 
-/** A cell is one line, and no text of an object gives orders to the terminal. */
+/** A cell has one line, and no control characters from an object reach the terminal. */
 function shownCell(cell: Cell): Cell {
   return typeof cell === 'string' ? shownText(cell) : { ...cell, text: shownText(cell.text) }
 }

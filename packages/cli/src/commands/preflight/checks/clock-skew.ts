@@ -1,10 +1,10 @@
-/** The API server's clock against the one here, by the Date of an answer. */
+/** Compares the API server's clock with the local one, by the `Date` header of a response. */
 import { type HttpResponse, readText } from '@tenon/runtime'
 import type { Check, CheckOutcome } from '../check.ts'
 
-/** More than this is told; the Date has whole seconds, and an answer takes its time. */
+/** Skew up to this is normal: `Date` has whole seconds, and a response takes time. */
 const toleratedMs = 5_000
-/** Leases, tokens and signatures go wrong beyond. */
+/** Above this, leases, tokens and signatures fail. */
 const harmfulMs = 60_000
 
 export const clockSkew: Check = {
@@ -22,8 +22,8 @@ export const clockSkew: Check = {
 }
 
 function judge({ headers }: HttpResponse, sentMs: number, arrivedMs: number): CheckOutcome {
-  const told = Date.parse(headers['date'] ?? '')
-  if (Number.isNaN(told))
+  const serverMs = Date.parse(headers['date'] ?? '')
+  if (Number.isNaN(serverMs))
     return {
       summary: '',
       findings: [
@@ -34,8 +34,8 @@ function judge({ headers }: HttpResponse, sentMs: number, arrivedMs: number): Ch
         },
       ],
     }
-  // The answer was made between the two, in some part of the second that it tells.
-  const skewMs = told + 999 < sentMs ? told + 999 - sentMs : Math.max(0, told - arrivedMs)
+  // The response was created between the two, at any time in the second that it names.
+  const skewMs = serverMs + 999 < sentMs ? serverMs + 999 - sentMs : Math.max(0, serverMs - arrivedMs)
   if (Math.abs(skewMs) <= toleratedMs)
     return { summary: 'the clocks of the API server and of this computer agree', findings: [] }
   const seconds = Math.round(Math.abs(skewMs) / 1000)

@@ -1,4 +1,4 @@
-/** The cloud: credentials, rights of the credentials, names of hosts. */
+/** Checks the cloud: credentials, their rights, host names. */
 import type { CloudAccess, CloudOperation, OperationAnswer } from '@tenon/provider'
 import { type Check, type CheckOutcome, few, type Finding, type PreflightContext } from '../check.ts'
 import { inParallel } from '../in-parallel.ts'
@@ -11,7 +11,7 @@ const nameProvider: Finding = {
   fix: 'name it with --provider',
 }
 
-/** The outcome without a cloud to ask; undefined when there is one. */
+/** The outcome if there is no cloud to ask; undefined if there is one. */
 function withoutAccess({ cloud }: PreflightContext): CheckOutcome | undefined {
   if (cloud.kind === 'unknown') return { summary: '', findings: [nameProvider] }
   if (cloud.kind === 'silent') return { summary: `${cloud.module.title} has none`, findings: [] }
@@ -42,7 +42,7 @@ export const credentials: Check = {
           summary: '',
           findings: [{ status: 'fail', message: `not accepted: ${answer.message}`, fix: credentialsFix }],
         }
-      // What is public says nothing about credentials: several are asked.
+      // Public operations succeed without valid credentials, so several are tried.
       if (answer.kind === 'refused') break
       if (answer.kind === 'unknown')
         return { summary: '', findings: [unanswered(cloud.access, operation, answer.message)] }

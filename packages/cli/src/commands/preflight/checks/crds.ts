@@ -1,10 +1,9 @@
-/** CustomResourceDefinitions: whether all are there, in the versions and with the fields of this release. */
+/** Checks CustomResourceDefinitions: all exist, with the versions and fields of this release. */
 import type { KubeObject, ResourceType } from '@tenon/api'
 import { allCrds } from '../../../crds.ts'
 import { builtInProviders } from '../../../providers.ts'
 import { type Check, type CheckOutcome, few, type Finding, type PreflightContext } from '../check.ts'
 
-/** A definition, as far as it is looked at. */
 export interface Definition extends KubeObject {
   readonly spec?: {
     readonly group?: string
@@ -24,7 +23,7 @@ export interface Definition extends KubeObject {
   }
 }
 
-/** Names the Service that answers a webhook. */
+/** The Service that a webhook calls. */
 export interface ServiceReference {
   readonly namespace?: string
   readonly name?: string
@@ -50,7 +49,7 @@ export const definitionKind: ResourceType<Definition> = {
   namespaced: false,
 }
 
-/** Others bring it, and the chart only where it is asked for; without it nothing of Tenon's is missing. */
+/** Shared with others; the chart installs it only on request, and Tenon works without it. */
 const ofOthers = 'provisioningrequests.autoscaling.x-k8s.io'
 
 const install = 'helm upgrade --install karpenter-crd charts/tenon-crd, or tenon crds apply'
@@ -67,7 +66,7 @@ export const crds: Check = {
   },
 }
 
-/** Those of the provider; of all when it is not known. */
+/** The definitions of the provider; of all providers if it is unknown. */
 async function wantedDefinitions(cloud: PreflightContext['cloud']): Promise<readonly Definition[]> {
   const modules = cloud.kind === 'unknown' ? builtInProviders : [cloud.module]
   const all = (await allCrds(modules)) as readonly Definition[]
@@ -121,7 +120,7 @@ function compared(ours: Definition, theirs: Definition): readonly Finding[] {
   return findings
 }
 
-/** Fields that only one of the two has. The API server drops what its definition lacks. */
+/** Fields that only one of the two has. The API server drops fields that its definition lacks. */
 function fieldFindings(
   name: string,
   ours: Schema | undefined,
@@ -158,7 +157,7 @@ function fieldsOf(schema: Schema | undefined, path = ''): readonly string[] {
   return [...below, ...fieldsOf(schema.items, `${path}[]`), ...fieldsOf(values, `${path}.*`)]
 }
 
-/** Without those below another one. */
+/** Drops fields that are below another one. */
 function outermost(fields: readonly string[]): readonly string[] {
   const all = new Set(fields)
   return fields.filter((field) => {

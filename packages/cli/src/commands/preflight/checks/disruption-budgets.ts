@@ -1,4 +1,7 @@
-/** PodDisruptionBudgets that let no pod go, however healthy all are: their nodes cannot be drained. */
+/**
+ * Finds PodDisruptionBudgets that never allow an eviction, even if all pods are healthy: their nodes cannot be
+ * drained.
+ */
 import { kinds, matchesSelector, type Pod, type PodDisruptionBudget } from '@tenon/api'
 import { type Check, type CheckOutcome, few, type Finding } from '../check.ts'
 
@@ -34,7 +37,7 @@ function finding(name: string, { message, fix }: Reason): Finding {
   return { status: 'warn', message: `PodDisruptionBudget ${name}: ${message}`, fix }
 }
 
-/** Why it can never allow a disruption; undefined when it can. */
+/** Why it can never allow a disruption; undefined if it can. */
 function reasonOf({ spec, status }: PodDisruptionBudget, found: number): Reason | undefined {
   const pods = Math.max(found, status?.expectedPods ?? 0)
   const { maxUnavailable, minAvailable } = spec
@@ -52,14 +55,14 @@ function reasonOf({ spec, status }: PodDisruptionBudget, found: number): Reason 
   return undefined
 }
 
-/** Percentages round up, as the API server does; undefined for what is neither. */
+/** Percentages round up, as in Kubernetes; undefined if the text is neither. */
 function partOf(value: number | string, of: number): number | undefined {
   if (typeof value === 'number') return value
   const [, percent] = /^(\d+)%$/.exec(value) ?? []
   return percent === undefined ? undefined : Math.ceil((Number(percent) * of) / 100)
 }
 
-/** The eviction API refuses a pod that several budgets select. */
+/** The eviction API rejects a pod with several budgets. */
 function overlaps(
   covered: readonly { readonly budget: PodDisruptionBudget; readonly pods: readonly Pod[] }[],
 ): readonly Finding[] {
@@ -79,7 +82,7 @@ function overlaps(
   }))
 }
 
-/** Pods that are to go on running. */
+/** Pods that should keep running. */
 function podsOf({ metadata, spec }: PodDisruptionBudget, pods: readonly Pod[]): readonly Pod[] {
   const { selector } = spec
   if (selector === undefined) return []

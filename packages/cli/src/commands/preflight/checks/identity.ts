@@ -1,4 +1,4 @@
-/** Whether the cluster is the one that the Lease knows. */
+/** Checks that the cluster is the one that the Lease names. */
 import { kinds } from '@tenon/api'
 import { identityAnnotation, identityNamespace } from '@tenon/kube'
 import type { Check } from '../check.ts'

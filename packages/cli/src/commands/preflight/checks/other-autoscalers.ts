@@ -1,4 +1,4 @@
-/** Whether something else adds and removes nodes: Deployments that run it, leases that are held. */
+/** Finds other autoscalers of nodes: their Deployments, and their leases. */
 import { kinds, type Lease } from '@tenon/api'
 import type { RunningAutoscaler } from '../../../source/autoscalers.ts'
 import type { Check, CheckOutcome, Finding, Installation } from '../check.ts'
@@ -65,7 +65,7 @@ function secondTenon({ namespace, name }: RunningAutoscaler, own: Installation):
   }
 }
 
-/** A lease whose holder no Deployment explains: it runs outside the cluster, or as a static pod. */
+/** A held lease without a Deployment: its holder runs outside the cluster, or as a static pod. */
 function leaseFinding(
   { metadata, spec }: Lease,
   running: readonly RunningAutoscaler[],

@@ -1,11 +1,11 @@
-/** Rights of the controller's service account, one access review for each (the roles of the chart). */
+/** Checks the rights of the controller's service account (the roles of the chart), with one access review each. */
 import { type AccessReviews, type AccessRight as Right, type AccessSubject, isKubeError } from '@tenon/kube'
 import { clusterRights, leaseRights } from '@tenon/operator'
 import { type AccessRule, clusterRulesOf } from '@tenon/provider'
 import type { Check, CheckOutcome, Cloud, Finding, Installation } from '../check.ts'
 import { inParallel } from '../in-parallel.ts'
 
-/** Reviews that are asked for at the same time. */
+/** Concurrent reviews. */
 const atOnce = 8
 
 export const rights: Check = {
@@ -76,7 +76,7 @@ async function isAllowed(
   }
 }
 
-/** As a token of the service account is understood. */
+/** The user and groups of a service account's token. */
 function subjectOf(serviceAccount: string): AccessSubject {
   const [namespace = '', name = ''] = serviceAccount.split('/')
   return {
@@ -103,7 +103,7 @@ function judge(missing: readonly Right[], asked: number, serviceAccount: string 
   return { summary, findings: [finding] }
 }
 
-/** Verbs on the same resource together. */
+/** Groups verbs by resource. */
 function gathered(missing: readonly Right[]): readonly string[] {
   const verbs = new Map<string, string[]>()
   for (const right of missing) {

@@ -1,4 +1,4 @@
-/** Room for the controller's own pods, on nodes that it does not manage. */
+/** Checks that the controller's own pods fit on nodes that it does not manage. */
 import {
   kinds,
   labels,
@@ -12,7 +12,7 @@ import {
 } from '@tenon/api'
 import { type Check, type CheckOutcome, few, type Installation } from '../check.ts'
 
-/** As in the chart's values. */
+/** As in the values of the chart. */
 const tolerations = [{ key: 'CriticalAddonsOnly', operator: 'Exists' as const }]
 
 export const room: Check = {
@@ -24,7 +24,7 @@ export const room: Check = {
     ])
     const own =
       autoscalers instanceof Error ? [] : autoscalers.filter(({ kind }) => kind !== 'clusterAutoscaler')
-    // Pods that run already make room for their successors.
+    // Running pods make room for their successors.
     const others = pods.filter(
       ({ metadata }) =>
         !own.some(

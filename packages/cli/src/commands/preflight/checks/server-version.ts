@@ -1,4 +1,4 @@
-/** The version of the API server. */
+/** Checks the version of the API server. */
 import type { Check, CheckOutcome } from '../check.ts'
 
 /** Minor versions that Tenon is tested with. */
@@ -12,7 +12,7 @@ export const serverVersion: Check = {
 
 function judge(gitVersion: string): CheckOutcome {
   const [, major, minor = ''] = /^v(\d+)\.(\d+)\./.exec(gitVersion) ?? []
-  const told = { summary: `Kubernetes ${gitVersion}`, findings: [] }
+  const passed = { summary: `Kubernetes ${gitVersion}`, findings: [] }
   if (major === undefined)
     return fail(
       `GET /version tells the version "${gitVersion.slice(0, 50)}"`,
@@ -26,7 +26,7 @@ function judge(gitVersion: string): CheckOutcome {
     )
   if (Number(major) > 1 || Number(minor) > newest)
     return {
-      ...told,
+      ...passed,
       findings: [
         {
           status: 'warn',
@@ -35,7 +35,7 @@ function judge(gitVersion: string): CheckOutcome {
         },
       ],
     }
-  return told
+  return passed
 }
 
 function fail(message: string, fix: string): CheckOutcome {

@@ -1,4 +1,4 @@
-/** Webhooks that nobody answers: what Tenon writes would be refused. */
+/** Finds webhooks without a ready endpoint, which would make the API server reject Tenon's writes. */
 import { karpenterKinds, kinds, type KubeObject, type ResourceType } from '@tenon/api'
 import type { KubeClient } from '@tenon/kube'
 import type { Check, Cloud, Finding } from '../check.ts'
@@ -43,7 +43,7 @@ const sliceKind: ResourceType<EndpointSlice> = {
   namespaced: true,
 }
 
-/** Resources that the controller writes, whatever the provider, by group. */
+/** Resources that the controller writes with any provider, by group. */
 const written: readonly (readonly [group: string, resource: string])[] = [
   [karpenterKinds.nodePool.group, 'nodepools'],
   [karpenterKinds.nodePool.group, 'nodeclaims'],
@@ -58,15 +58,15 @@ export const webhooks: Check = {
   name: 'webhooks',
   run: async ({ kube, cloud }, signal) => {
     const own = [...written, ...nodeClassesOf(cloud)]
-    const answerers = new Answerers(kube, signal)
+    const endpoints = new ServiceEndpoints(kube, signal)
     const findings: Finding[] = []
     for (const kind of configurationKinds)
       for (const configuration of await kube.list(kind, { signal }))
-        findings.push(...(await configurationFindings(kind.kind, configuration, own, answerers)))
+        findings.push(...(await configurationFindings(kind.kind, configuration, own, endpoints)))
     const groups = new Set(own.map(([group]) => group))
     for (const definition of await kube.list(definitionKind, { signal }))
       if (groups.has(definition.spec?.group ?? 'none'))
-        findings.push(...(await conversionFindings(definition, answerers)))
+        findings.push(...(await conversionFindings(definition, endpoints)))
     return { summary: 'no webhook is in the way', findings }
   },
 }
@@ -81,16 +81,16 @@ async function configurationFindings(
   kind: string,
   { metadata, webhooks: all = [] }: WebhookConfiguration,
   own: readonly (readonly [string, string])[],
-  answerers: Answerers,
+  endpoints: ServiceEndpoints,
 ): Promise<readonly Finding[]> {
   const findings: Finding[] = []
   for (const webhook of all) {
     const service = webhook.clientConfig?.service
     if (webhook.failurePolicy === 'Ignore' || service === undefined) continue
-    const concerned = own.filter(([group, resource]) => isConcerned(webhook, group, resource))
-    const problem = concerned.length === 0 ? undefined : await answerers.problemOf(service)
+    const matched = own.filter(([group, resource]) => isMatched(webhook, group, resource))
+    const problem = matched.length === 0 ? undefined : await endpoints.problemOf(service)
     if (problem === undefined) continue
-    const resources = concerned.map(([group, resource]) => (group === '' ? resource : `${resource}.${group}`))
+    const resources = matched.map(([group, resource]) => (group === '' ? resource : `${resource}.${group}`))
     findings.push({
       status: 'fail',
       message: `${kind} ${metadata.name}: webhook ${webhook.name ?? ''} refuses writes of ${resources.join(', ')}, for ${problem}`,
@@ -100,7 +100,7 @@ async function configurationFindings(
   return findings
 }
 
-function isConcerned({ rules = [] }: Webhook, group: string, resource: string): boolean {
+function isMatched({ rules = [] }: Webhook, group: string, resource: string): boolean {
   const [plural = '', subresource] = resource.split('/')
   return rules.some(
     ({ apiGroups = [], resources = [], operations = [] }) =>
@@ -119,11 +119,11 @@ function isConcerned({ rules = [] }: Webhook, group: string, resource: string): 
 
 async function conversionFindings(
   { metadata, spec }: Definition,
-  answerers: Answerers,
+  endpoints: ServiceEndpoints,
 ): Promise<readonly Finding[]> {
   const service = spec?.conversion?.webhook?.clientConfig?.service
   if (spec?.conversion?.strategy !== 'Webhook' || service === undefined) return []
-  const problem = await answerers.problemOf(service)
+  const problem = await endpoints.problemOf(service)
   if (problem === undefined) return []
   return [
     {
@@ -134,8 +134,8 @@ async function conversionFindings(
   ]
 }
 
-/** Knows which Services have somebody behind them. */
-class Answerers {
+/** Finds out whether the Services of webhooks have ready endpoints, and remembers the results. */
+class ServiceEndpoints {
   readonly #kube: Pick<KubeClient, 'get' | 'list'>
   readonly #signal: AbortSignal
   readonly #known = new Map<string, string | undefined>()
@@ -145,7 +145,7 @@ class Answerers {
     this.#signal = signal
   }
 
-  /** Why nobody answers, as a clause; undefined when somebody may. */
+  /** Why a Service cannot answer, as a clause; undefined if it may. */
   async problemOf({ namespace = '', name = '' }: ServiceReference): Promise<string | undefined> {
     const key = `${namespace}/${name}`
     if (!this.#known.has(key)) this.#known.set(key, await this.#ask(namespace, name))
@@ -158,9 +158,9 @@ class Answerers {
     if (service === undefined) return `Service ${namespace}/${name} does not exist`
     const labelSelector = { matchLabels: { 'kubernetes.io/service-name': name } }
     const slices = await this.#kube.list(sliceKind, { namespace, labelSelector, signal })
-    const isAnswered = slices.some(({ endpoints = [] }) =>
+    const hasReady = slices.some(({ endpoints = [] }) =>
       endpoints.some(({ conditions }) => conditions?.ready !== false),
     )
-    return isAnswered ? undefined : `Service ${namespace}/${name} has no ready endpoint`
+    return hasReady ? undefined : `Service ${namespace}/${name} has no ready endpoint`
   }
 }

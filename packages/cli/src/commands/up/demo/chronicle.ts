@@ -25,19 +25,18 @@ interface Launch {
   isReady: boolean
 }
 
-/** The fields of an Event that are read here. */
 interface EventObject extends KubeObject {
   readonly reason?: string
   readonly message?: string
   readonly involvedObject?: { readonly kind?: string; readonly name?: string }
 }
 
-/** The price of one hour, as it is written in a sentence. */
+/** The price per hour as part of a sentence. */
 export function priceText(pricePerHour: PricePerHour, unit: string): string {
   return pricePerHour === undefined ? 'price not known' : `${pricePerHour.toFixed(4)} ${unit}/h`
 }
 
-/** Follows claims from their launch to their end. Look from time to time. */
+/** Follows claims from launch to end; call {@link look} periodically. */
 export class Chronicle {
   readonly #cluster: Cluster
   readonly #priceOf: PriceOf
@@ -54,18 +53,18 @@ export class Chronicle {
     this.#clock = clock
   }
 
-  /** Instances launched so far, those that went, and the highest price of an hour. */
+  /** Launched and removed instances so far, and the highest price per hour. */
   get totals(): { readonly launched: number; readonly removed: number; readonly dearest: number } {
     return { launched: this.#launches.size, removed: this.#gone.size, dearest: this.#dearest }
   }
 
-  /** Tells what is new since the last look. */
+  /** Prints what has changed since the last call. */
   look(): void {
     const { local } = this.#cluster.server
     const claims = local.list(karpenterKinds.nodeClaim)
     for (const claim of claims) {
-      this.#tellLaunch(claim)
-      this.#tellReady(claim)
+      this.#reportLaunch(claim)
+      this.#reportReady(claim)
     }
     const alive = new Set(claims.map(({ metadata }) => metadata.name))
     for (const [name, { type }] of this.#launches) {
@@ -76,7 +75,7 @@ export class Chronicle {
     this.#dearest = Math.max(this.#dearest, priceOfInstances(this.#cluster.cloud.instances()))
   }
 
-  #tellLaunch(claim: NodeClaim): void {
+  #reportLaunch(claim: NodeClaim): void {
     const { name, labels: own = {} } = claim.metadata
     const type = own[labels.instanceType] ?? ''
     if (this.#launches.has(name) || !claim.status?.providerID) return
@@ -89,7 +88,7 @@ export class Chronicle {
     this.#narrator.because(whyType(type, types, this.#priceOf))
   }
 
-  #tellReady(claim: NodeClaim): void {
+  #reportReady(claim: NodeClaim): void {
     const launch = this.#launches.get(claim.metadata.name)
     const node = claim.status?.conditions?.find(({ type }) => type === 'Initialized')
     if (launch === undefined || launch.isReady || node?.status !== 'True') return
@@ -112,13 +111,13 @@ export class Chronicle {
   }
 
   #whyGone(name: string): string {
-    const said = this.#events().find(
+    const message = this.#events().find(
       ({ reason, involvedObject }) =>
         reason === 'DisruptionTerminating' &&
         involvedObject?.kind === 'NodeClaim' &&
         involvedObject.name === name,
     )?.message
-    const reason = said?.split(': ')[1] ?? ''
+    const reason = message?.split(': ')[1] ?? ''
     return ownValue(reasons, reason) ?? (reason === '' ? 'its claim was deleted' : reason)
   }
 

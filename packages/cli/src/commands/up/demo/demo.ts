@@ -1,4 +1,4 @@
-/** The guided demonstration: a cluster on a simulated cloud from empty to busy and back, each step explained. */
+/** The guided demonstration: a cluster in a simulated cloud from empty to busy and back, with explanations. */
 import {
   conditionOf,
   karpenterKinds,
@@ -20,11 +20,10 @@ import type { Narrator } from './narrator.ts'
 
 export interface DemoStage {
   readonly cluster: Cluster
-  /** What the cloud brings. */
+  /** The cloud's part of the demonstration. */
   readonly tour: GuidedTour
-  /** The kinds of the cloud's node classes. */
   readonly nodeClasses: readonly ResourceType<NodeClass>[]
-  /** Applies a stream of manifests. */
+  /** Applies a YAML stream. */
   readonly apply: (yaml: string) => Promise<void>
   readonly clock: Clock
   readonly narrator: Narrator
@@ -40,7 +39,7 @@ interface Chapter {
   readonly play: (tale: Tale) => Promise<void>
 }
 
-/** What is quicker than in a real cluster, so that nobody has to wait for minutes. */
+/** Settings that are faster than in a real cluster, so that nobody waits for minutes. */
 export const demoPace: Partial<Settings> = {
   disruptionPollMs: 1000,
   validationDelayMs: 2000,
@@ -48,7 +47,7 @@ export const demoPace: Partial<Settings> = {
 }
 
 const lookMs = 200
-/** A chapter that takes longer has gone wrong. */
+/** A chapter that takes longer has failed. */
 const patienceMs = 180_000
 const shopPods = { many: 12, few: 3 } as const
 /** Sums of prices are not exact. */
@@ -56,7 +55,7 @@ const priceTolerance = 0.0001
 
 /**
  * Plays every chapter.
- * @throws CliError naming what did not come to pass, or the signal's reason.
+ * @throws CliError naming what did not happen, or the signal's reason.
  */
 export async function playDemo(stage: DemoStage): Promise<void> {
   const tale = new Tale(stage)
@@ -68,7 +67,7 @@ export async function playDemo(stage: DemoStage): Promise<void> {
   }
 }
 
-/** What the chapters share: the stage, the chronicle, and ways to wait. */
+/** What the chapters share. */
 class Tale {
   readonly stage: DemoStage
   readonly chronicle: Chronicle
@@ -103,7 +102,7 @@ class Tale {
     await this.stage.clock.sleep(this.stage.pauseMs, this.stage.signal)
   }
 
-  /** Waits, and tells meanwhile what happens. */
+  /** Waits for a condition, and prints what happens meanwhile. */
   async until(what: string, isSo: () => boolean): Promise<void> {
     const { clock, narrator, signal } = this.stage
     const limit = clock.monotonic() + patienceMs
@@ -117,7 +116,10 @@ class Tale {
     }
   }
 
-  /** Waits until so few instances are left, none more expensive than the small type, and nothing is in progress. */
+  /**
+   * Waits until at most this many instances are left, none more expensive than the small type, and nothing is
+   * in progress.
+   */
   async shrunk(what: string, instances: number): Promise<void> {
     const { cluster, tour } = this.stage
     const { local } = cluster.server
@@ -132,7 +134,7 @@ class Tale {
     )
   }
 
-  /** Starts a job that has a NodePool of its own, and waits until it has run and its instance is gone. */
+  /** Starts a job with its own NodePool, and waits until it has completed and its instance is gone. */
   async job(
     manifest: string,
     { app, pool, instance }: { readonly app: string; readonly pool: string; readonly instance: string },

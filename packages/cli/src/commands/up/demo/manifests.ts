@@ -1,4 +1,4 @@
-/** What the guided demonstration applies beside the cloud's node classes and NodePools. */
+/** Manifests of the demonstration, besides the cloud's node classes and NodePools. */
 
 const systemPod = (
   name: string,
@@ -29,7 +29,7 @@ const apart = (name: string): string => `
             - topologyKey: kubernetes.io/hostname
               labelSelector: { matchLabels: { k8s-app: ${name} } }`
 
-/** What a new cluster has in `kube-system`. */
+/** The usual pods of `kube-system`. */
 export const systemPods: string = [
   systemPod('calico-kube-controllers', 1, '50m', '64Mi', false),
   systemPod('coredns', 2, '100m', '70Mi', true),
@@ -37,7 +37,7 @@ export const systemPods: string = [
   systemPod('metrics-server', 1, '100m', '200Mi', false),
 ].join('---')
 
-/** The workload; applied again with fewer replicas later. */
+/** The workload; later applied again with fewer replicas. */
 export const shop = (replicas: number): string => `
 apiVersion: apps/v1
 kind: Deployment

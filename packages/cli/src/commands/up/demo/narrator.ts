@@ -1,4 +1,4 @@
-/** Writes the steps of the demonstration to a terminal or a pipe. */
+/** Prints the steps of the demonstration to a terminal or a pipe. */
 import { stripVTControlCharacters } from 'node:util'
 import type { Io } from '../../../io.ts'
 
@@ -6,7 +6,7 @@ const reset = '\u001b[0m'
 const clearLine = '\r\u001b[K'
 const styles = { bold: '\u001b[1m', dim: '\u001b[2m', green: '\u001b[32m' } as const
 
-/** On a terminal with colours and a line that shows what is waited for; elsewhere plain lines only. */
+/** On a terminal with colours and a status line; otherwise plain lines. */
 export class Narrator {
   readonly #io: Io
   readonly #isColoured: boolean
@@ -25,22 +25,22 @@ export class Narrator {
     this.#line(`  ${text}`)
   }
 
-  /** Something that has come to pass. */
+  /** Something that has happened. */
   done(text: string): void {
     this.#line(`  ${this.#styled('green', '*')} ${text}`)
   }
 
-  /** The reason for what was said last. */
+  /** The reason for the previous line. */
   because(text: string): void {
     this.#line(`      ${this.#styled('dim', text)}`)
   }
 
-  /** A text of several lines as it stands in a file. */
+  /** A text of several lines, such as a manifest. */
   quote(text: string): void {
     for (const line of text.trim().split('\n')) this.#line(`    ${this.#styled('dim', line)}`)
   }
 
-  /** What is waited for, on a terminal; the next one takes its place. */
+  /** Shows what the demonstration waits for; terminal only. Replaces the previous status. */
   status(text: string): void {
     if (!this.#io.isTerminal) return
     const { columns } = this.#io.size()
@@ -48,7 +48,7 @@ export class Narrator {
     this.#isStatusShown = true
   }
 
-  /** Takes away the status. */
+  /** Removes the status. */
   clear(): void {
     if (this.#isStatusShown) this.#io.out(clearLine)
     this.#isStatusShown = false
