@@ -1,23 +1,23 @@
 import type { HttpRequest, Transport } from '@tenon/runtime'
 
-/** When a process dies: at a write, numbered from 1, before the server has acted on it or after. */
+/** When a process crashes: at a write, counted from 1, before or after the server has handled it. */
 export interface Death {
   readonly atWrite: number
   readonly when: 'before' | 'after'
 }
 
 /**
- * A process that can die: at a chosen write to any server, before or after that server has carried
- * it out. From then on nothing is sent and nothing is answered.
+ * A process that can crash at a chosen write to any server, before or after the server has handled it. After
+ * that nothing is sent or received.
  */
 export class Mortality {
   #death: Death
   #writes = 0
   #isDead = false
-  /** Told of every write before it is sent, with its number; the process may die of it. */
+  /** Called before each write with its number. */
   onWrite: (request: HttpRequest, write: number) => void = () => undefined
 
-  /** @param crashAt number of the write to die at, from 1; Infinity lives on. */
+  /** @param crashAt number of the write to crash at, counted from 1; Infinity: never. */
   constructor(crashAt: number, when: 'before' | 'after') {
     this.#death = { atWrite: crashAt, when }
   }
@@ -31,18 +31,18 @@ export class Mortality {
     return this.#writes
   }
 
-  /** Counts writes again, and dies at one of them if told so. */
+  /** Restarts counting, and optionally sets another crash. */
   countFromHere(death: Death = { atWrite: Number.POSITIVE_INFINITY, when: 'after' }): void {
     this.#writes = 0
     this.#death = death
   }
 
-  /** Dies now. */
+  /** Crashes now. */
   crash(): void {
     this.#isDead = true
   }
 
-  /** The transport as this process uses it. */
+  /** Wraps a connection of this process. */
   guard(inner: Transport): Transport {
     return {
       send: async (request, signal) => {
@@ -61,7 +61,10 @@ export class Mortality {
   }
 }
 
-/** A dead process gets no replies; each waits on its own promise, so that nothing keeps it alive. */
+/**
+ * A crashed process gets no responses. Each call has its own promise, so that nothing keeps the process's
+ * objects alive.
+ */
 async function unanswered(): Promise<never> {
   return await new Promise<never>(() => undefined)
 }

@@ -83,7 +83,7 @@ const crdKind: ResourceType = {
   plural: 'customresourcedefinitions',
   namespaced: false,
 }
-/** The kind of Deployments, which no part of the operator reads. */
+/** No part of the operator reads Deployments. */
 export const deploymentKind: ResourceType = {
   group: 'apps',
   version: 'v1',
@@ -103,12 +103,12 @@ const cloud = {
   secret: 'simulated-secret',
 } as const
 
-/** Where instances reach the API server. */
+/** The API server's address for instances. */
 export const clusterEndpoint = `https://${host}:${apiPort}`
 
 /**
- * How the provider reaches the simulated cloud, with the credentials the cloud knows.
- * @param hasGpuDriver whether the nodes of GPU types publish their GPUs as devices.
+ * Settings of the provider with the simulated cloud's credentials.
+ * @param hasGpuDriver whether nodes of GPU types publish their GPUs as devices.
  */
 export function exoscaleOptions(zone: string = cloud.zone, hasGpuDriver = false): ExoscaleOptions {
   const options = readExoscaleOptions({
@@ -123,38 +123,38 @@ export function exoscaleOptions(zone: string = cloud.zone, hasGpuDriver = false)
   return options.ok
 }
 
-/** What a world starts with; the same options replay the same run. */
+/** The options of a world; equal options replay the same run. */
 export interface WorldOptions {
   readonly seed: number
-  /** A provider by name, or one that a test plays itself. */
+  /** A provider by name, or a test's own. */
   readonly provider: 'exoscale' | 'kwok' | 'clever-cloud' | 'cluster-api' | CloudProvider
-  /** The platform behind the provider `clever-cloud`. */
+  /** The platform of the provider `clever-cloud`. */
   readonly cleverCloud?: CleverCloudOptions
-  /** Cluster API behind the provider `cluster-api`. */
+  /** Cluster API of the provider `cluster-api`. */
   readonly clusterApi?: Pick<ClusterApiOptions, 'settings' | 'version'>
-  /** Part of the memory of their type that instances of the provider `kwok` see, in percent. */
+  /** Percentage of the nominal memory that instances of the provider `kwok` see. */
   readonly kwokMemoryPercent?: number
   /** Settings of the provider `kwok`. */
   readonly kwok?: Pick<KwokDependencies, 'instanceTypes' | 'partitions'>
-  /** Behaviour of the operator that differs from its defaults. */
+  /** Settings of the operator that differ from the defaults. */
   readonly settings?: Partial<Settings>
-  /** Whether the kind ProvisioningRequest is served; it is not unless this is true. */
+  /** Whether the kind ProvisioningRequest is served; default: no. */
   readonly servesRequests?: boolean
-  /** Whether the kind CapacityBuffer is served; it is unless this is false. What is served is part of what a seed replays. */
+  /** Whether the kind CapacityBuffer is served; default: yes. Served kinds are part of what a seed replays. */
   readonly servesBuffers?: boolean
-  /** What stands between the operator and the API server, for faults. */
+  /** Wraps the operator's connection to the API server, for faults. */
   readonly apiPath?: (inner: Transport, clock: Clock) => Transport
-  /** The operator's own limit of its requests to the API server; none unless given. */
+  /** Rate limit of the operator's requests to the API server; default: none. */
   readonly rate?: Rate
-  /** Who decides; decisions take no time unless given. */
+  /** Default: decisions take no time. */
   readonly decider?: (clock: VirtualClock) => SchedulingDecider
-  /** What stands between the operator and its provider. */
+  /** Wraps the operator's provider. */
   readonly wrapProvider?: (inner: CloudProvider) => CloudProvider
-  /** What stands between the operator and the simulated cloud. */
+  /** Wraps the connection to the simulated cloud. */
   readonly cloudPath?: (inner: Transport) => Transport
   /** Turns of the event loop between two timers; see {@link VirtualClock}. */
   readonly turns?: number
-  /** Keys of the cluster; made for this world unless given. */
+  /** Keys of the cluster; default: generated. */
   readonly credentials?: Credentials
   readonly logger?: Logger
   readonly cluster?: Pick<
@@ -162,11 +162,10 @@ export interface WorldOptions {
     'kubelets' | 'controllers' | 'scheduler' | 'gitVersion' | 'recordsOwners' | 'featureGates'
   >
   readonly cloudSettings?: Partial<ExoscaleSettings>
-  /** Zone of the simulated cloud; ch-gva-2 unless given. */
+  /** Zone of the simulated cloud; default: ch-gva-2. */
   readonly zone?: string
 }
 
-/** What a provider is opened with. */
 interface ProviderParts {
   readonly client: ReturnType<typeof createKubeClient>
   readonly registry: ReturnType<typeof createCacheRegistry>
@@ -175,13 +174,13 @@ interface ProviderParts {
   readonly process: Mortality
 }
 
-/** A running operator, and the process it runs in, which may die. */
+/** A running operator and its process, which may crash. */
 export interface RunningOperator {
   readonly operator: Operator
   readonly process: Mortality
 }
 
-/** Builders of a whole world; every method that waits does so on virtual time. */
+/** A whole world; every method that waits does so on virtual time. */
 export class World {
   readonly clock: VirtualClock
   readonly cluster: ExoscaleCluster
@@ -208,7 +207,7 @@ export class World {
     this.#adminToken = adminToken
   }
 
-  /** Starts the cluster with Tenon's kinds served; the operator is started on its own. */
+  /** Starts the cluster with Tenon's kinds; the operator is started separately. */
   static async start(options: WorldOptions): Promise<World> {
     const clock = new VirtualClock(undefined, options.turns)
     const credentials = options.credentials ?? (await createCredentials(clock.now()))
@@ -236,7 +235,7 @@ export class World {
         },
         start: (parts) => {
           const exoscale = exoscaleZone.start(parts)
-          // Its cloud controller would remove the nodes of another cloud.
+          // Its cloud controller would remove nodes of another cloud.
           if (options.provider === 'clever-cloud' || options.provider === 'cluster-api') exoscale.stop()
           if (options.provider === 'clever-cloud') cleverCloud = platform.start(parts)
           if (options.provider === 'cluster-api') clusterApi = hub.start(parts)
@@ -270,12 +269,12 @@ export class World {
     return world
   }
 
-  /** Texts that no log line may show. */
+  /** Texts that no log line may contain. */
   secrets(): readonly string[] {
     return [this.#adminToken.reveal(), cloud.secret]
   }
 
-  /** Starts an operator that leads at once; it dies at write `crashAt`, if given. */
+  /** Starts an operator that leads at once; it crashes at write `crashAt`, if given. */
   async startOperator(
     crashAt = Number.POSITIVE_INFINITY,
     when: 'before' | 'after' = 'after',
@@ -305,7 +304,7 @@ export class World {
       settings: {
         ...defaultSettings,
         brakeNamespace: 'kube-system',
-        // No VerticalPodAutoscaler is served here unless a test serves it.
+        // VerticalPodAutoscalers are not served unless a test does so.
         vpaPredictions: false,
         ...this.#options.settings,
       },
@@ -317,13 +316,13 @@ export class World {
     return { operator, process }
   }
 
-  /** The platform behind the provider `clever-cloud`. */
+  /** The platform of the provider `clever-cloud`. */
   get cleverCloud(): CleverCloud {
     if (this.#cleverCloud === undefined) throw new Error('this world is of another provider')
     return this.#cleverCloud
   }
 
-  /** Cluster API behind the provider `cluster-api`; the cluster is its own hub. */
+  /** Cluster API of the provider `cluster-api`; the cluster is its own management cluster. */
   get clusterApi(): ClusterApi {
     if (this.#clusterApi === undefined) throw new Error('this world is of another provider')
     return this.#clusterApi
@@ -333,7 +332,7 @@ export class World {
     return this.cluster.server.local.list(nodeGroupKind)
   }
 
-  /** Ends an operator that has died, as its process would end. */
+  /** Stops an operator whose process has crashed. */
   async bury({ operator, process }: RunningOperator): Promise<void> {
     process.crash()
     const stopping = operator.stop()
@@ -356,12 +355,12 @@ export class World {
     return this.cluster.server.local.list(karpenterKinds.nodeClaim)
   }
 
-  /** Scales a Deployment of namespace `default`. */
+  /** Scales a Deployment in the namespace `default`. */
   scale(name: string, replicas: number): void {
     this.cluster.server.local.patch(deploymentKind, 'default', name, { spec: { replicas } })
   }
 
-  /** Instances that exist, by the claim they were made for. */
+  /** Existing instances by the claim they were created for. */
   instancesByClaim(): ReadonlyMap<string, readonly string[]> {
     if (this.#options.provider === 'exoscale') {
       const alive = this.cluster.cloud.instances()
@@ -396,7 +395,7 @@ export class World {
     await this.clock.advance(1000)
   }
 
-  /** The way to the API server, as a cluster administrator. */
+  /** Connects to the API server as a cluster administrator. */
   kubeTransport(): Transport {
     const authorization = `Bearer ${this.#adminToken.reveal()}`
     return {
@@ -441,7 +440,7 @@ export class World {
     return { ...amounts, memory: String(Math.floor((parseResource('memory', memory) * percent) / 100)) }
   }
 
-  /** Plays the kwok controller: a simulated node lives for as long as its object. */
+  /** Plays the kwok controller: a simulated node exists as long as its object. */
   #playKwok(): void {
     this.cluster.server.local.subscribe(kinds.node, {
       added: (node) => {
@@ -499,7 +498,6 @@ export function aKwokPool(name = 'default', spec: Partial<NodePool['spec']> = {}
   }
 }
 
-/** A Deployment, as far as tests look at it. */
 interface DeploymentObject extends KubeObject {
   readonly spec: {
     readonly replicas: number
@@ -511,7 +509,7 @@ interface DeploymentObject extends KubeObject {
   }
 }
 
-/** A Deployment of namespace `default` whose pods ask for `requests`. */
+/** A Deployment in the namespace `default` whose pods have these requests. */
 export function aDeployment(
   name: string,
   replicas: number,

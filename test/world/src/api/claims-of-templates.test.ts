@@ -15,7 +15,7 @@ import {
   setBudget,
   setDrifted,
   tainted,
-  told,
+  eventMessages,
 } from '../disruption/disruption-stage.test-support.ts'
 import { aType, madeClaims, waitingPod } from '../testing/pools.test-support.ts'
 import { aKwokPool } from '../world.ts'
@@ -144,7 +144,7 @@ test('API-94 values of do-not-disrupt that mean nothing protect nothing, and are
     [],
   )
   for (const [index, value] of values.entries()) {
-    const [message = ''] = told(stage, 'InvalidDoNotDisruptAnnotation', `Pod/p${index}`)
+    const [message = ''] = eventMessages(stage, 'InvalidDoNotDisruptAnnotation', `Pod/p${index}`)
     assert.ok(message.includes(`"${value}"`), message)
   }
 })

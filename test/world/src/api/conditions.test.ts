@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { conditionOf, karpenterKinds, kinds } from '@tenon/api'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
 import { rfc3339 } from '@tenon/runtime'
-import { minutes, refusing, seconds, Stage } from '../testing/stage.test-support.ts'
+import { minutes, intercepting, seconds, Stage } from '../testing/stage.test-support.ts'
 import { setCondition } from '../disruption/disruption-stage.test-support.ts'
 import { createPool } from '../testing/pools.test-support.ts'
 import { aKwokPool } from '../world.ts'
@@ -121,7 +121,7 @@ test('API-87 a claim says what it waits for: startup taints, then ephemeral ones
 
 test('API-89 a status write that meets a conflict starts from the stored conditions and keeps them all', async (t) => {
   let refusals = 0
-  const apiPath = refusing((method, path) => {
+  const apiPath = intercepting((method, path) => {
     if (method !== 'PATCH' || !path.includes('/nodepools/default/status') || refusals === 0) return 'pass'
     refusals--
     const at = rfc3339(stage.now)

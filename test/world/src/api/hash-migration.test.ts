@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, karpenterKinds, nodePoolHash } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
-import { minutes, refusing, seconds, Stage } from '../testing/stage.test-support.ts'
+import { minutes, intercepting, seconds, Stage } from '../testing/stage.test-support.ts'
 import { createPool } from '../testing/pools.test-support.ts'
 import { aKwokPool } from '../world.ts'
 
@@ -73,7 +73,7 @@ test('API-72 API-73 hashes of two versions, or with one side missing, are no dri
 })
 
 test('API-73 without a hash on the pool its claims have not drifted', async (t) => {
-  const apiPath = refusing((method, path, body) =>
+  const apiPath = intercepting((method, path, body) =>
     method === 'PATCH' && path.includes('/nodepools/') && body.includes('nodepool-hash') ? 'error' : 'pass',
   )
   const stage = await Stage.open(t, { apiPath })
@@ -99,7 +99,7 @@ test('API-74 a pool of an unsupported node class, and its claims, are not annota
 
 test('API-111 when a claim cannot be migrated its pool keeps the old version, and it is tried again', async (t) => {
   let refusals = 1
-  const apiPath = refusing((method, path, body) =>
+  const apiPath = intercepting((method, path, body) =>
     method === 'PATCH' && path.includes('/nodeclaims/b') && body.includes('nodepool-hash') && refusals-- > 0
       ? 'error'
       : 'pass',

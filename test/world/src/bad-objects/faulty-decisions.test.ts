@@ -7,7 +7,7 @@ import type { SchedulingInput } from '@tenon/engine'
 import { InlineDecider } from '@tenon/operator'
 import type { Transport } from '@tenon/runtime'
 import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
-import { aType, createPool, madeClaims, toldAbout, waitingPod } from '../testing/pools.test-support.ts'
+import { aType, createPool, madeClaims, objectsWithEvent, waitingPod } from '../testing/pools.test-support.ts'
 import { aKwokPool } from '../world.ts'
 
 /** Throws whenever it is to decide about a pod of this name. */
@@ -39,7 +39,7 @@ test('RPT-30 pods are placed although every decision with one of them fails, and
   for (const name of ['a', 'b', 'broken', 'c', 'd']) waitingPod(stage, name, { cpu: '3' })
   await stage.pass(20 * seconds)
   assert.equal(madeClaims(stage).length, 4)
-  assert.deepEqual(toldAbout(stage, 'FailedScheduling'), ['Pod/broken'])
+  assert.deepEqual(objectsWithEvent(stage, 'FailedScheduling'), ['Pod/broken'])
   const [event] = stage.events('FailedScheduling')
   assert.match(event?.message ?? '', /every decision with this pod fails \(Invalid array length\)/)
   assert.ok((await stage.metric('scheduler_faults_total', { part: 'decision' })) > 0)
@@ -54,7 +54,7 @@ test('RPT-30 pods are placed although every decision with one of them fails, and
 })
 
 /** Refuses NodeClaims as a webhook, a quota or a schema would. */
-function refusingClaims(isRefused: (claim: string) => boolean, code: 400 | 403 | 422, message: string) {
+function rejectingClaims(isRefused: (claim: string) => boolean, code: 400 | 403 | 422, message: string) {
   return (inner: Transport): Transport => ({
     send: async (request, signal) => {
       const body = typeof request.body === 'string' ? request.body : new TextDecoder().decode(request.body)
@@ -88,8 +88,8 @@ test('RPT-39 a pod that needs 101 requirements is told what the API server says,
   waitingPod(stage, 'picky', { cpu: '3900m', spec: picky })
   await stage.pass(90 * seconds)
   assert.equal(madeClaims(stage).length, 1)
-  assert.deepEqual([...new Set(toldAbout(stage, 'Nominated'))].toSorted(), ['Pod/a', 'Pod/b', 'Pod/c'])
-  assert.deepEqual([...new Set(toldAbout(stage, 'FailedScheduling'))], ['Pod/picky'])
+  assert.deepEqual([...new Set(objectsWithEvent(stage, 'Nominated'))].toSorted(), ['Pod/a', 'Pod/b', 'Pod/c'])
+  assert.deepEqual([...new Set(objectsWithEvent(stage, 'FailedScheduling'))], ['Pod/picky'])
   const [event] = stage.events('FailedScheduling')
   assert.match(event?.message ?? '', /the API server rejects its NodeClaim: .*spec\.requirements.*100/)
 })
@@ -101,14 +101,14 @@ test('RPT-39 pods that were to share its node get one, on which it may run too',
   await stage.pass(90 * seconds)
   assert.equal(madeClaims(stage).length, 1)
   const all = ['Pod/a', 'Pod/b', 'Pod/c', 'Pod/picky']
-  assert.deepEqual([...new Set(toldAbout(stage, 'Nominated'))].toSorted(), all)
+  assert.deepEqual([...new Set(objectsWithEvent(stage, 'Nominated'))].toSorted(), all)
 })
 
 for (const code of [400, 403, 422] as const)
   test(`RPT-39 what is refused with ${code} holds up nobody else, and is tried again later`, async (t) => {
-    let isRefusing = true
-    const isRefused = (claim: string) => isRefusing && claim.includes('example.com/denied')
-    const stage = await openStage(t, { apiPath: refusingClaims(isRefused, code, 'denied by the policy') })
+    let isRejecting = true
+    const isRefused = (claim: string) => isRejecting && claim.includes('example.com/denied')
+    const stage = await openStage(t, { apiPath: rejectingClaims(isRefused, code, 'denied by the policy') })
     stage.patch(karpenterKinds.nodePool, 'default', {
       spec: {
         template: {
@@ -122,9 +122,9 @@ for (const code of [400, 403, 422] as const)
     for (const name of ['d', 'e']) waitingPod(stage, name, { cpu: '3', spec: denied })
     await stage.pass(50 * seconds)
     assert.equal(madeClaims(stage).length, 3)
-    assert.deepEqual(toldAbout(stage, 'FailedScheduling').toSorted(), ['Pod/d', 'Pod/e'])
+    assert.deepEqual(objectsWithEvent(stage, 'FailedScheduling').toSorted(), ['Pod/d', 'Pod/e'])
     assert.match(stage.events('FailedScheduling')[0]?.message ?? '', /denied by the policy/)
-    isRefusing = false
+    isRejecting = false
     await stage.pass(5 * minutes)
     assert.equal(madeClaims(stage).length, 5)
   })

@@ -7,7 +7,7 @@ import { ProviderError } from '@tenon/provider'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
 import type { HttpHandler } from '@tenon/runtime'
 import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
-import { aType, createPool, toldAbout, waitingPod } from '../testing/pools.test-support.ts'
+import { aType, createPool, objectsWithEvent, waitingPod } from '../testing/pools.test-support.ts'
 import { aKwokPool } from '../world.ts'
 
 /** A stage with a pool `good`, and a pool `default` that would be preferred; nothing runs yet. */
@@ -96,7 +96,7 @@ test('nodes and claims whose provider ID no cloud knows leave decisions alone', 
   waitingPod(stage, 'pod', { cpu: '3' })
   await stage.start()
   await stage.pass(15 * seconds)
-  assert.deepEqual(toldAbout(stage, 'Nominated'), ['Pod/pod'])
+  assert.deepEqual(objectsWithEvent(stage, 'Nominated'), ['Pod/pod'])
 })
 
 /** The claims of pool `default` cannot be launched, in a way that ends none of them. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { karpenterKinds, kinds, type ConfigMap } from '@tenon/api'
-import { openDisruption, setDrifted, told } from '../disruption/disruption-stage.test-support.ts'
+import { openDisruption, setDrifted, eventMessages } from '../disruption/disruption-stage.test-support.ts'
 import { minutes, seconds, type Stage } from '../testing/stage.test-support.ts'
 
 const still = { disruption: { consolidateAfter: 'Never' } }
@@ -49,14 +49,14 @@ test('EXP-22 three replacements in a row that fail pause their NodePool for half
   })
   await stage.world.clock.advanceUntil(() => automatic(stage).length > 0, 180 * minutes)
   assert.deepEqual(automatic(stage), ['3 replacements in a row did not become nodes'])
-  const [message] = told(stage, 'AutoBrake', 'NodePool/default')
+  const [message] = eventMessages(stage, 'AutoBrake', 'NodePool/default')
   assert.match(message ?? '', /3 replacements in a row .*"tenon resume nodepool\/default"/)
   const tried = stage.cloud.calls.filter(({ call }) => call.startsWith('create')).length
   await stage.restart()
   await stage.pass(20 * minutes)
   const later = stage.cloud.calls.filter(({ call }) => call.startsWith('create')).length
   assert.equal(later, tried, 'nothing is replaced meanwhile')
-  assert.equal(told(stage, 'AutoBrake', 'NodePool/default').length, 1)
+  assert.equal(eventMessages(stage, 'AutoBrake', 'NodePool/default').length, 1)
 })
 
 test('EXP-22 more than a fifth of the Ready nodes lost at once pauses the whole cluster', async (t) => {

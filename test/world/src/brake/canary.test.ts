@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { conditionOf, karpenterKinds, kinds, type Node, type NodePool } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
-import { cpu, openDisruption, tainted, told } from '../disruption/disruption-stage.test-support.ts'
+import { cpu, openDisruption, tainted, eventMessages } from '../disruption/disruption-stage.test-support.ts'
 import { minutes, seconds, type Stage } from '../testing/stage.test-support.ts'
 
 const still = { consolidateAfter: 'Never', budgets: [{ nodes: '10' }] } as const
@@ -94,7 +94,7 @@ test('EXP-23 a bad image in a pool of 100 with canary 2 costs two nodes, and goe
   assert.match(halted(stage)?.message ?? '', /ImageChanged.*2 replacements are unhealthy/)
   for (const name of names(stage).filter((each) => !isOld(each)))
     assert.ok(halted(stage)?.message.includes(name), name)
-  assert.equal(told(stage, 'RolloutHalted', 'NodePool/default').length, 1)
+  assert.equal(eventMessages(stage, 'RolloutHalted', 'NodePool/default').length, 1)
   isBad = false
   for (const name of names(stage)) if (!isOld(name)) await stage.report(`node-${name}`)
   stage.patch(karpenterKinds.nodePool, 'default', { spec: { weight: 7 } })

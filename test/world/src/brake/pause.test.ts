@@ -9,7 +9,7 @@ import {
   openDisruption,
   setDrifted,
   tainted,
-  told,
+  eventMessages,
 } from '../disruption/disruption-stage.test-support.ts'
 import { madeClaims } from '../testing/pools.test-support.ts'
 import { hours, minutes, seconds, type Stage } from '../testing/stage.test-support.ts'
@@ -111,14 +111,14 @@ test('EXP-21 a pause ends by itself, and tells of its beginning and its end', as
     paused: JSON.stringify({ until: rfc3339(stage.now + 2 * hours), reason: 'incident 42' }),
   })
   await stage.ready('old')
-  assert.match(told(stage, 'Paused', 'ConfigMap/tenon-brake')[0] ?? '', /until .*Z: incident 42/)
+  assert.match(eventMessages(stage, 'Paused', 'ConfigMap/tenon-brake')[0] ?? '', /until .*Z: incident 42/)
   assert.deepEqual(await measured(stage), [' voluntary person'])
   await stage.pass(119 * minutes)
   assert.deepEqual(tainted(stage), [])
   await stage.pass(2 * minutes)
   assert.ok(!left(stage).includes('old') || tainted(stage).includes('old'))
   assert.deepEqual(await measured(stage), [])
-  assert.equal(told(stage, 'Resumed', 'ConfigMap/tenon-brake').length, 1)
+  assert.equal(eventMessages(stage, 'Resumed', 'ConfigMap/tenon-brake').length, 1)
 })
 
 test('EXP-21 pods of a node that is being deleted for drift wait for the end of the pause', async (t) => {
@@ -195,7 +195,7 @@ for (const [text, problem] of [
     assert.deepEqual(tainted(stage), [])
     assert.deepEqual([paused(stage)?.status, paused(stage)?.reason], ['True', 'Unreadable'])
     assert.match(paused(stage)?.message ?? '', problem)
-    assert.equal(told(stage, 'PauseUnreadable', 'NodePool/default').length, 1)
+    assert.equal(eventMessages(stage, 'PauseUnreadable', 'NodePool/default').length, 1)
   })
 }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { karpenterKinds, labels } from '@tenon/api'
-import { minutes, refusing, seconds } from '../testing/stage.test-support.ts'
+import { minutes, intercepting, seconds } from '../testing/stage.test-support.ts'
 import * as b from './buffer-stage.test-support.ts'
 
 const nodes = (stage: Awaited<ReturnType<typeof b.openBuffers>>): number => stage.world.nodes().length
@@ -82,7 +82,7 @@ describe('room of CapacityBuffers', () => {
 
   test('BUF-33 of room on existing nodes nobody hears anything: no record, no event, no nomination', async (t) => {
     const sent: string[] = []
-    const apiPath = refusing((method, path, body) => {
+    const apiPath = intercepting((method, path, body) => {
       if (method !== 'GET' && /capacity-buffer-|capacitybuffers/.test(`${path} ${body}`))
         sent.push(`${method} ${path}`)
       return 'pass'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { autoscalingKinds, kinds } from '@tenon/api'
 import { defaultSettings } from '@tenon/operator'
-import { refusing, seconds } from '../testing/stage.test-support.ts'
+import { intercepting, seconds } from '../testing/stage.test-support.ts'
 import { deploymentKind } from '../world.ts'
 import * as b from './buffer-stage.test-support.ts'
 
@@ -85,7 +85,7 @@ describe('statuses of CapacityBuffers', () => {
 
   test('RPB-40 a workload that never comes is looked for less often after two minutes', async (t) => {
     let looks = 0
-    const apiPath = refusing((method, path) => {
+    const apiPath = intercepting((method, path) => {
       if (method === 'GET' && path.endsWith('/deployments/web')) looks++
       return 'pass'
     })
@@ -134,7 +134,7 @@ describe('statuses of CapacityBuffers', () => {
 
   test('BUF-132 a buffer that changes meanwhile is looked at again after a second, and nothing happens before', async (t) => {
     let refusals = 0
-    const apiPath = refusing((method, path) => {
+    const apiPath = intercepting((method, path) => {
       if (method !== 'PATCH' || !path.includes('capacitybuffers') || refusals > 0) return 'pass'
       refusals++
       return 'conflict'
@@ -151,7 +151,7 @@ describe('statuses of CapacityBuffers', () => {
 
   test('BUF-1 with the gate off nothing reads buffers, and the kind need not be served', async (t) => {
     const asked: string[] = []
-    const apiPath = refusing((method, path) => {
+    const apiPath = intercepting((method, path) => {
       if (/capacitybuffers|podtemplates/.test(path)) asked.push(`${method} ${path}`)
       return 'pass'
     })

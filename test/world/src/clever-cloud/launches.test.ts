@@ -47,7 +47,7 @@ test('CLV-93 CLV-17 CLV-18 CLV-19 what the quota refuses is held out, the rest l
     // The control plane has 24 of each.
     cleverCloud: { settings: { quota: { cpu: 34, memoryGb: 34 } } },
   })
-  const refusals = () => stage.told('NodeGroupQuotaExceeded')
+  const refusals = () => stage.eventCount('NodeGroupQuotaExceeded')
   stage.deploy('large', 1, { cpu: '1', memory: '20Gi' })
   assert.ok(await stage.until(() => refusals() === 1, minutes))
   const refusedMs = stage.world.clock.now()
@@ -68,7 +68,7 @@ test('CLV-90 a pool that the quota does not allow leaves nothing behind', async 
   const stage = await CleverStage.open(t, { pool: aPool(['XL']) })
   stage.deploy('web', 4, { cpu: '12', memory: '1Gi' })
   await stage.pass(5 * minutes)
-  assert.ok(stage.told('NodeGroupQuotaExceeded') >= 1)
+  assert.ok(stage.eventCount('NodeGroupQuotaExceeded') >= 1)
   assert.ok(stage.world.pods().some(({ status }) => status?.phase === 'Pending'))
   stage.world.cluster.server.local.delete(deploymentKind, 'default', 'web')
   assert.ok(
@@ -131,7 +131,7 @@ test('200 claims at once are accepted within seconds, none waits for its node', 
   )
   assert.ok((inOrder[100] ?? 0) < 5 * seconds)
   assert.ok((inOrder[199] ?? 0) < 15 * seconds)
-  assert.equal(stage.told('NodeGroupAcceptanceTimeout'), 0)
+  assert.equal(stage.eventCount('NodeGroupAcceptanceTimeout'), 0)
   assert.equal(created.size, 200)
 })
 
@@ -148,9 +148,9 @@ test('with one flavor out of quota the rest launch at once, at the price of five
   const small = () => stage.groups().filter(({ spec }) => spec.flavor === 'XS').length
   assert.ok(await stage.until(() => small() === 150, 5 * minutes))
   const tookMs = stage.world.clock.now() - startMs
-  t.diagnostic(`150 groups after ${tookMs} ms, ${stage.told('NodeGroupQuotaExceeded')} refusals`)
+  t.diagnostic(`150 groups after ${tookMs} ms, ${stage.eventCount('NodeGroupQuotaExceeded')} refusals`)
   assert.ok(tookMs < 60 * seconds)
-  assert.ok(stage.told('NodeGroupQuotaExceeded') <= 5)
+  assert.ok(stage.eventCount('NodeGroupQuotaExceeded') <= 5)
 })
 
 test('what the quota has room for is filled within minutes, also by many pods at once', async (t) => {
@@ -161,6 +161,6 @@ test('what the quota has room for is filled within minutes, also by many pods at
   const isFull = () => limit.cpu - stage.platform.quota().used.cpu < 4 && stage.groups().every(isReady)
   assert.ok(await stage.until(isFull, 10 * minutes))
   t.diagnostic(
-    `full after ${(stage.world.clock.now() - startMs) / 1000} s with ${stage.flavors().join()}, ${stage.told('NodeGroupQuotaExceeded')} refusals`,
+    `full after ${(stage.world.clock.now() - startMs) / 1000} s with ${stage.flavors().join()}, ${stage.eventCount('NodeGroupQuotaExceeded')} refusals`,
   )
 })

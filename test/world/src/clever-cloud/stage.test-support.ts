@@ -138,7 +138,7 @@ export class CleverStage {
   }
 
   /** How often events with a reason were recorded for different objects. */
-  told(reason: string): number {
+  eventCount(reason: string): number {
     return this.events().filter((event) => event.startsWith(`${reason} `)).length
   }
 

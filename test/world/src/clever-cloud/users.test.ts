@@ -53,7 +53,7 @@ test('a group that vanishes before its node is there is found out within minutes
   const startMs = stage.world.clock.now()
   assert.ok(await stage.until(() => stage.allRun(1), 15 * minutes))
   assert.ok(stage.world.clock.now() - startMs < 6 * minutes, `${stage.world.clock.now() - startMs} ms`)
-  assert.equal(stage.told('NodeGroupVanished'), 1)
+  assert.equal(stage.eventCount('NodeGroupVanished'), 1)
 })
 
 test("a user's group with our label is neither adopted nor deleted, and an event tells why", async (t) => {
@@ -78,7 +78,7 @@ test("the platform's own autoscaler beside Tenon loses no pod and no group", asy
   stage.deploy('web', 4, { cpu: '3', memory: '1Gi' })
   assert.ok(await stage.until(() => stage.allRun(4), 10 * minutes))
   await stage.pass(20 * minutes)
-  assert.ok(stage.told('NodeGroupExternallyResized') >= 1)
+  assert.ok(stage.eventCount('NodeGroupExternallyResized') >= 1)
   stage.platform.settings.ownAutoscaler = undefined
   for (const { metadata } of stage.groups()) stage.platform.resize(metadata.name, 1)
   assert.ok(await stage.until(() => stage.allRun(4), 20 * minutes))

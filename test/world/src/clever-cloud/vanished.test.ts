@@ -23,7 +23,7 @@ async function replacementMs(t: TestContext, count: number): Promise<number> {
   const fromMs = clock.monotonic()
   assert.ok(await stage.until(() => stage.allRun(count), 30 * minutes))
   const tookMs = clock.monotonic() - fromMs
-  assert.equal(stage.told('NodeGroupVanished'), count)
+  assert.equal(stage.eventCount('NodeGroupVanished'), count)
   assert.equal(stage.groups().length, count, 'each is replaced once')
   return tookMs
 }

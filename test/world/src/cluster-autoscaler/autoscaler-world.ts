@@ -1,4 +1,4 @@
-/** A cluster of node groups in a simulated Exoscale, and `tenon cluster-autoscaler` on virtual time. */
+/** A cluster with node groups in a simulated Exoscale, and `tenon cluster-autoscaler` on virtual time. */
 import { kinds, type KubeObject, type Lease, type Node, type Pod, type ResourceType } from '@tenon/api'
 import { readOptions, runAutoscaler } from '@tenon/cluster-autoscaler'
 import { createCredentials, type Credentials, startDevCluster } from '@tenon/devcluster'
@@ -28,7 +28,7 @@ const organisation = {
   secret: 'simulated-secret',
 } as const
 
-/** The operations that the documents name for SKS and for pools outside it. */
+/** The permissions that the documentation lists, for SKS and for other pools. */
 const role: readonly string[] = [
   'get-instance',
   'get-instance-pool',
@@ -41,7 +41,7 @@ const role: readonly string[] = [
   'evict-instance-pool-members',
 ]
 
-/** A pool of the zone, whose members join the cluster. */
+/** An Instance Pool of the zone, whose members join the cluster. */
 export interface WorldPool {
   readonly name: string
   readonly kind: 'nodepool' | 'instancePool'
@@ -55,14 +55,14 @@ export interface WorldPool {
 export interface AutoscalerWorldOptions {
   readonly seed: number
   readonly pools: readonly WorldPool[]
-  /** Flags beside `--nodes`. */
+  /** Flags besides `--nodes`. */
   readonly flags?: readonly string[]
   readonly credentials?: Credentials
   readonly cloudSettings?: Partial<ExoscaleSettings>
   readonly logger?: Logger
-  /** Time of the world; one of its own unless given. */
+  /** The clock of the world; default: a new one. */
   readonly clock?: VirtualClock
-  /** What stands between the process and the servers, and what it is given of `--nodes`. */
+  /** Wraps the ports of the process, and changes its `--nodes` flags. */
   readonly ports?: Partial<WorldPorts>
 }
 
@@ -73,15 +73,15 @@ interface WorldPorts {
   readonly groups: (inner: NodeGroups) => NodeGroups
 }
 
-/** A process of the autoscaler. */
+/** A running autoscaler process. */
 export interface AutoscalerProcess {
   /** As in the lease. */
   readonly identity: string
-  /** What it hears of time, and whether it gets any. */
+  /** The clock of the process, which can be wrong or paused. */
   readonly clock: ProcessClock
-  /** All that it sends; it dies here. */
+  /** All connections of the process, which can be made to crash. */
   readonly port: ProcessPort
-  /** Asks it to end, and waits for it. */
+  /** Stops it cleanly, and waits for the end. */
   readonly end: () => Promise<void>
   /** Why it ended by itself; undefined while it runs. */
   readonly failure: () => unknown
@@ -137,8 +137,8 @@ export class AutoscalerWorld {
   }
 
   /**
-   * Starts a process; several stand for one lease.
-   * @param more flags of this one alone.
+   * Starts a process; several compete for one lease.
+   * @param more additional flags of this process.
    */
   startAutoscaler(...more: readonly string[]): AutoscalerProcess {
     const clock = new ProcessClock(this.clock)
@@ -208,19 +208,19 @@ export class AutoscalerWorld {
     }
   }
 
-  /** Id of an Instance Pool, by the name of the pool or its nodepool. */
+  /** ID of an Instance Pool, by the name of the pool or of its nodepool. */
   poolId(name: string): string {
     const id = this.#ids.get(name)
     if (id === undefined) throw new Error(`there is no pool ${name}`)
     return id
   }
 
-  /** Id of the nodepool of this name; undefined for a pool outside SKS. */
+  /** ID of the nodepool with this name; undefined for a pool outside SKS. */
   nodepoolId(name: string): string | undefined {
     return this.#nodepoolIds.get(name)
   }
 
-  /** Ids of the members of a pool. */
+  /** IDs of the members of a pool. */
   members(name: string): readonly string[] {
     const poolId = this.poolId(name)
     return this.cluster.cloud
@@ -228,7 +228,7 @@ export class AutoscalerWorld {
       .flatMap(({ id, instancePoolId }) => (instancePoolId === poolId ? [id] : []))
   }
 
-  /** The lease that replicas stand for. */
+  /** The leader election lease. */
   lease(): Lease | undefined {
     return this.cluster.server.local.get(kinds.lease, 'kube-system', 'cluster-autoscaler')
   }
@@ -241,7 +241,7 @@ export class AutoscalerWorld {
     return this.cluster.server.local.list(kinds.pod)
   }
 
-  /** Pods that have not ended and have no node. */
+  /** Pods without a node that have not terminated. */
   pending(): readonly Pod[] {
     return this.pods().filter(
       ({ spec, status }) => spec.nodeName === undefined && status?.phase === 'Pending',
@@ -257,7 +257,7 @@ export class AutoscalerWorld {
     await this.clock.advance(1000)
   }
 
-  /** The way to the API server, as a cluster administrator. */
+  /** Connects to the API server as a cluster administrator. */
   kubeTransport(): Transport {
     const authorization = `Bearer ${this.#adminToken.reveal()}`
     return {

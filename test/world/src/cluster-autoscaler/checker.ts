@@ -1,4 +1,4 @@
-/** What users of node groups rely on, looked at from the servers' side (must-hold 6 of the mode). */
+/** Checks on the servers' side what users of node groups rely on (must-hold 6 of the mode). */
 import type { Node, Pod } from '@tenon/api'
 import { toBeDeletedTaint } from '@tenon/cluster-autoscaler'
 import type { HttpRequest, Transport } from '@tenon/runtime'
@@ -31,7 +31,7 @@ export class Checker {
     this.#pools = pools
   }
 
-  /** The first one. */
+  /** The first violation. */
   get violation(): Violation | undefined {
     return this.#violation
   }
@@ -40,20 +40,20 @@ export class Checker {
     this.#world = world
   }
 
-  /** What a process sends to the API server. */
+  /** Wraps the connection of a process to the API server. */
   api(inner: Transport, identity: string): Transport {
     return {
       send: async (request, signal) => {
         this.#checkLeader(request, identity)
         const isObject = /\/(?:pods|nodes)\/[^/?]+(?:\?|$)/.test(request.path)
         if (request.method === 'DELETE' && isObject)
-          this.#tell('onlyEvictionsRemovePods', `the autoscaler sends DELETE ${request.path}`)
+          this.#violate('onlyEvictionsRemovePods', `the autoscaler sends DELETE ${request.path}`)
         return await inner.send(request, signal)
       },
     }
   }
 
-  /** What a process sends to the cloud. What the cloud refuses breaks nothing. */
+  /** Wraps the connection of a process to the cloud. Requests that the cloud rejects violate nothing. */
   cloud(inner: Transport, identity: string): Transport {
     return {
       send: async (request, signal) => {
@@ -64,7 +64,7 @@ export class Checker {
           if (response.status < 300) problem?.()
           return response
         } catch (error) {
-          // The reply is lost after the call had its effect.
+          // The call took effect, then its response was lost.
           problem?.()
           throw error
         }
@@ -72,7 +72,7 @@ export class Checker {
     }
   }
 
-  /** Whoever changes anything holds the lease, and it has not run out. */
+  /** Only the holder of an unexpired lease may write. */
   #checkLeader({ method, path }: HttpRequest, identity: string): void {
     const world = this.#world
     if (world === undefined || method === 'GET' || path.includes('/leases')) return
@@ -80,23 +80,23 @@ export class Checker {
     const leftMs = Date.parse(renewTime) + leaseDurationSeconds * 1000 - world.clock.now()
     if (holderIdentity === identity && leftMs >= 0) return
     const holder = holderIdentity === '' ? 'nobody' : `${holderIdentity} for ${leftMs} ms`
-    this.#tell(
+    this.#violate(
       'onlyTheLeaderActs',
       `${identity} sends ${method} ${path} while the lease is held by ${holder}`,
     )
   }
 
-  /** Nothing happens any more: sizes, nodes and pods agree, and nothing is left that is not needed. */
+  /** Call it when nothing changes any more: sizes, nodes and pods must agree, and no node may be unneeded. */
   checkRest(): void {
     const world = this.#world
     if (world === undefined) return
     for (const { metadata, spec } of world.nodes())
       if (spec?.unschedulable === true || spec?.taints?.some(({ key }) => key === toBeDeletedTaint))
-        this.#tell('exactSizeAtRest', `node ${metadata.name} is still marked to be deleted`)
+        this.#violate('exactSizeAtRest', `node ${metadata.name} is still marked to be deleted`)
     const isFull = this.#pools.every(({ name, max }) => world.members(name).length >= max)
     const [waiting] = world.pending()
     if (waiting !== undefined && !isFull)
-      this.#tell(
+      this.#violate(
         'exactSizeAtRest',
         `pod ${waiting.metadata.name} waits, and not all pools are at their maximum`,
       )
@@ -106,19 +106,22 @@ export class Checker {
   #checkPool(world: AutoscalerWorld, { name, min, max }: WorldPool): void {
     const members = world.members(name)
     if (members.length < min)
-      this.#tell('exactSizeAtRest', `${name} has ${members.length} members, less than ${min}`)
+      this.#violate('exactSizeAtRest', `${name} has ${members.length} members, less than ${min}`)
     if (members.length > max)
-      this.#tell('exactSizeAtRest', `${name} has ${members.length} members, more than ${max}`)
+      this.#violate('exactSizeAtRest', `${name} has ${members.length} members, more than ${max}`)
     if (members.length <= min) return
     for (const id of members) {
       const node = nodeOf(world, id)
-      if (node === undefined) this.#tell('exactSizeAtRest', `member ${id} of ${name} is no node`)
+      if (node === undefined) this.#violate('exactSizeAtRest', `member ${id} of ${name} is no node`)
       else if (podsOn(world, node).length === 0)
-        this.#tell('exactSizeAtRest', `node ${node.metadata.name} of ${name} is empty and stays`)
+        this.#violate('exactSizeAtRest', `node ${node.metadata.name} of ${name} is empty and stays`)
     }
   }
 
-  /** Looks before the call is sent. @returns what to do once it had its effect; undefined when nothing is wrong. */
+  /**
+   * Checks a call before it is sent.
+   * @returns what to do once it took effect; undefined if it is allowed.
+   */
   #problemOf({ method, path, body }: HttpRequest): (() => void) | undefined {
     const [, id = '', verb] = method === 'PUT' ? (change.exec(path) ?? []) : []
     const world = this.#world
@@ -132,7 +135,7 @@ export class Checker {
     if (verb === 'scale') return this.#scaleProblem(pool, size, members)
     if (members - instances.length < pool.min)
       return () => {
-        this.#tell(
+        this.#violate(
           'neverBelowMinimum',
           `${pool.name} of ${members} members loses ${instances.length}, minimum ${pool.min}`,
         )
@@ -142,27 +145,27 @@ export class Checker {
       .find((each) => each !== undefined)
     if (text === undefined) return undefined
     return () => {
-      this.#tell('onlyDrainedMembersGo', text)
+      this.#violate('onlyDrainedMembersGo', text)
     }
   }
 
   #scaleProblem({ name, max }: WorldPool, size: number, members: number): (() => void) | undefined {
     if (size < members)
       return () => {
-        this.#tell('onlyDrainedMembersGo', `${name} of ${members} members is scaled to ${size}`)
+        this.#violate('onlyDrainedMembersGo', `${name} of ${members} members is scaled to ${size}`)
       }
     if (size <= max) return undefined
     return () => {
-      this.#tell('neverAboveMaximum', `${name} is scaled to ${size}, maximum ${max}`)
+      this.#violate('neverAboveMaximum', `${name} is scaled to ${size}, maximum ${max}`)
     }
   }
 
-  /** The path names a pool, or the nodepool that it belongs to. */
+  /** Whether the id in the path is that of the pool, or of its nodepool. */
   #isPool(world: AutoscalerWorld, name: string, id: string): boolean {
     return world.poolId(name) === id || world.nodepoolId(name) === id
   }
 
-  #tell(invariant: Violation['invariant'], text: string): void {
+  #violate(invariant: Violation['invariant'], text: string): void {
     this.#violation ??= { invariant, text, atMs: this.#world?.clock.monotonic() ?? 0 }
   }
 }
@@ -187,7 +190,7 @@ function nodeOf(world: AutoscalerWorld, instanceId: string): Node | undefined {
   return world.nodes().find(({ spec }) => spec?.providerID === `exoscale://${instanceId}`)
 }
 
-/** Pods that had to be evicted: those of Deployments that have not ended and are not about to. */
+/** Pods that must be evicted: those of Deployments that neither have terminated nor are terminating. */
 function podsOn(world: AutoscalerWorld, { metadata }: Node): readonly Pod[] {
   return world
     .pods()

@@ -1,11 +1,11 @@
-/** A candidate for the lease on virtual time, where the command has a thread. */
+/** A leader elector on virtual time; the command uses a thread instead. */
 import type { AutoscalerPlan } from '@tenon/cluster-autoscaler'
 import { createKubeClient, createLeaderElector } from '@tenon/kube'
 import type { Transport } from '@tenon/runtime'
 
 type Candidate = Pick<AutoscalerPlan, 'options' | 'process' | 'identity' | 'clock' | 'random' | 'logger'>
 
-/** What {@link AutoscalerPlan.elect} is; undefined with `--leader-elect=false`. */
+/** Implements {@link AutoscalerPlan.elect}; undefined with `--leader-elect=false`. */
 export function electorOver(
   transport: Transport,
   { options, process, identity, clock, random, logger }: Candidate,

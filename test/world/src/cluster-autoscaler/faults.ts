@@ -1,4 +1,4 @@
-/** What goes wrong in a story, and who puts right what no autoscaler can. */
+/** The faults of a story, and the repairs that no autoscaler can do. */
 import { integerBetween, type Random } from '@tenon/runtime'
 import type { AutoscalerWorld } from './autoscaler-world.ts'
 import type { Supervisor } from './supervisor.ts'
@@ -30,7 +30,7 @@ const plays: readonly Play[] = [
         effect: { kind: 'refuse', status: 500 },
       })
   },
-  /** One read of a kind fails again and again. */
+  /** Reads of one kind fail repeatedly. */
   ({ cluster }, _, dice) => {
     const effect = { kind: 'refuse', status: 503 } as const
     cluster.cloud.faults.add({ operation: pick(dice, reads), times: 60, effect })
@@ -56,13 +56,12 @@ const plays: readonly Play[] = [
     const kind = pick(dice, ['neverBoots', 'neverJoins', 'neverReady'] as const)
     for (const operation of scales) cluster.cloud.faults.add({ operation, times: 1, effect: { kind } })
   },
-  /** A member breaks. */
   (world, _, dice) => {
     const members = world.cluster.cloud.instances()
     const { id } = pick(dice, members)
     world.cluster.cloud.interventions.setInstanceState(id, pick(dice, ['error', 'stopped'] as const))
   },
-  /** Somebody deletes a member, or resizes a pool. */
+  /** A user deletes a member, or resizes a pool. */
   (world, _, dice) => {
     const { name, min, max } = pick(dice, world.pools)
     world.cluster.cloud.interventions.resizePool(world.poolId(name), integerBetween(dice, min, max))
@@ -82,7 +81,7 @@ export const playFault: Play = async (world, supervisor, dice) => {
   await pick(dice, plays)(world, supervisor, dice)
 }
 
-/** Faults end, and an administrator does away with instances that broke and with changes that hang. */
+/** Ends all faults, and deletes broken instances and hanging changes as an administrator would. */
 export function repair(world: AutoscalerWorld): void {
   const { cloud } = world.cluster
   cloud.faults.clear()

@@ -1,14 +1,14 @@
-/** Mistakes that an autoscaler of node groups could make; the world has to find each of them. */
+/** Bugs that an autoscaler of node groups could have; the world has to find each of them. */
 import type { NodeGroups } from '@tenon/provider'
 import { type HttpRequest, oneChunk, readText, type Transport } from '@tenon/runtime'
 
-/** Made at the ports of the process: the code under test stays as it is. */
+/** A bug injected at the ports of the process; its code is unchanged. */
 export interface PlantedMistake {
   readonly name: string
   readonly mistake: string
-  /** It shows only where something else goes wrong. */
+  /** It only has an effect together with other faults. */
   readonly needsFaults?: true
-  /** Processes that stand for the lease; one unless given. */
+  /** Number of processes that compete for the lease; default 1. */
   readonly replicas?: number
   readonly api?: (inner: Transport) => Transport
   readonly groups?: (inner: NodeGroups) => NodeGroups
@@ -134,7 +134,7 @@ function withoutEvictions(inner: Transport): Transport {
   }
 }
 
-/** Writes of nodes that would take the mark away are left out and answered as if they had been made. */
+/** Drops writes of nodes that would remove the taint, and responds as if they had been made. */
 function withKeptMarks(inner: Transport): Transport {
   return {
     send: async (request, signal) => {
@@ -147,7 +147,7 @@ function withKeptMarks(inner: Transport): Transport {
   }
 }
 
-/** The pods of a node are those of the first answer about it. */
+/** The pods of a node are always those of the first response about it. */
 function withRememberedPods(inner: Transport): Transport {
   const answers = new Map<string, string>()
   return {
@@ -164,7 +164,7 @@ function withRememberedPods(inner: Transport): Transport {
   }
 }
 
-/** Of the lease, the process sees what it wrote itself, and nobody else does. */
+/** The process sees only its own writes of the lease. */
 function withOwnLease(inner: Transport): Transport {
   let own: object | undefined
   return {

@@ -1,14 +1,17 @@
-/** `npm run world:autoscaler`: plays stories of the Cluster Autoscaler mode, and demands that planted mistakes are found. */
+/**
+ * `npm run world:autoscaler`: plays stories of the Cluster Autoscaler mode, and requires that planted bugs are
+ * found.
+ */
 import { createCredentials, type Credentials } from '@tenon/devcluster'
 import { listFlag, numberFlag, readFlags, seedsFlag, UsageError } from '../simulation/run/arguments.ts'
 import type { Io } from '../simulation/run/io.ts'
 import { type PlantedMistake, plantedMistakes } from './planted.ts'
 import { playStory } from './story.ts'
 
-/** Keys are made for one instant; every story begins at it. */
+/** Certificates are valid from a fixed time; every story begins then. */
 const startMs = Date.UTC(2026, 0, 1)
 
-/** @returns the exit code: 1 when an invariant broke, or a mistake was not found. */
+/** @returns the exit code: 1 if an invariant was violated or a bug was not found. */
 export async function playAutoscaler(io: Io): Promise<number> {
   const given = readFlags(io.args, ['seeds', 'minutes', 'bug'])
   const minutes = numberFlag('minutes', given['minutes'], 60, 1)

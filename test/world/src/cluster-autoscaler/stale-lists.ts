@@ -1,11 +1,11 @@
-/** A server behind a load balancer that answers lists as they were a while ago. */
+/** A server behind a load balancer that returns outdated lists. */
 import { oneChunk, readText, type Transport } from '@tenon/runtime'
 import type { Weather } from '../simulation/faults/weather.ts'
 
-/** Lists of these, of all of them or of those on a node. */
+/** Lists of nodes or pods, also of those on one node. */
 const listed = /\/(?:nodes|pods)(?:\?|$)/
 
-/** The way to the API server; a list of nodes or pods may be the answer that the same request had before. */
+/** Wraps the connection to the API server; a list of nodes or pods may be an earlier response to the same request. */
 export function staleLists(inner: Transport, weather: Pick<Weather, 'strikes'>): Transport {
   const before = new Map<string, string>()
   return {

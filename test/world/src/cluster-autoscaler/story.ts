@@ -1,4 +1,7 @@
-/** One run of the Cluster Autoscaler mode: workload, faults, and then a calm in which all has to become well. */
+/**
+ * One run of the Cluster Autoscaler mode: workload and faults, and then a calm phase in which everything has to
+ * recover.
+ */
 import type { Credentials } from '@tenon/devcluster'
 import { integerBetween, type Random, SeededRandom, type Transport, unit, VirtualClock } from '@tenon/runtime'
 import { EventLog } from '../simulation/event-log.ts'
@@ -14,31 +17,31 @@ import { Workload } from './workload.ts'
 
 export interface AutoscalerStory {
   readonly seed: number
-  /** Virtual minutes with workload and faults; the calm after them comes on top. */
+  /** Virtual minutes with workload and faults; the calm phase is added. */
   readonly minutes: number
   readonly hasFaults: boolean
   readonly mistake?: PlantedMistake
 }
 
-/** What became of a story. */
+/** The result of a story. */
 export interface StoryOutcome {
-  /** The first invariant that broke. */
+  /** The first violated invariant. */
   readonly violation: Violation | undefined
-  /** Calls that the cloud did not answer with success. */
+  /** Cloud calls that failed. */
   readonly failedCalls: number
-  /** Requests to the API server, and watches, that something went wrong with. */
+  /** Requests to the API server, including watches, that failed. */
   readonly failedRequests: number
   readonly processes: number
   readonly nodesAtMost: number
 }
 
-/** What a run needs that is dear to make, for several of them. */
+/** What is expensive to create and shared by several runs. */
 export interface StoryParts {
   readonly credentials: Credentials
 }
 
 const minute = 60_000
-/** Longer than the longest back-off, and than every delay of scale-down after it. */
+/** Longer than the maximum back-off plus all scale-down delays. */
 const calmMs = 90 * minute
 const types = ['standard.medium', 'standard.large', 'standard.extra-large'] as const
 
@@ -120,7 +123,7 @@ function drawPools(dice: Random): readonly WorldPool[] {
   })
 }
 
-/** What users set, each in some of the stories. */
+/** Flags that users set, each in some of the stories. */
 function drawFlags(dice: Random): readonly string[] {
   const all = [
     '--planned-placement',

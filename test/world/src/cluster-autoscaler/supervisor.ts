@@ -1,11 +1,11 @@
 import { integerBetween, type Random } from '@tenon/runtime'
 import type { AutoscalerProcess, AutoscalerWorld } from './autoscaler-world.ts'
 
-/** Keeps as many processes as asked for, and starts one in place of each that has ended, as the kubelet does. */
+/** Keeps the given number of processes running, as the kubelet does. */
 export class Supervisor {
   readonly #world: AutoscalerWorld
   #running: readonly AutoscalerProcess[]
-  /** How many were started. */
+  /** Number of processes started so far. */
   processes = 0
 
   constructor(world: AutoscalerWorld, replicas: number) {
@@ -19,7 +19,7 @@ export class Supervisor {
     )
   }
 
-  /** The leader dies, now or at its next write, before or after the server has carried that out. */
+  /** Crashes the leader, now or at its next write, before or after the write takes effect. */
   crash(dice: Random): void {
     const [first] = this.#running
     const victim = this.#leader() ?? first
@@ -28,12 +28,12 @@ export class Supervisor {
     else victim?.port.crashAt(moment)
   }
 
-  /** The leader gets no time for a while: for so long that another one leads, or not. */
+  /** Pauses the leader, perhaps for so long that another process takes the lease. */
   hang(dice: Random): void {
     this.#leader()?.clock.pause(integerBetween(dice, 1000, 90_000))
   }
 
-  /** The leader is asked to end, and gives the lease back. */
+  /** Stops the leader cleanly; it releases the lease. */
   async restart(): Promise<void> {
     const leader = this.#leader()
     if (leader === undefined || leader.clock.isPaused) return

@@ -1,4 +1,4 @@
-/** What runs on the cluster of a story: Deployments that change, some of them protected by budgets. */
+/** The workload of a story: Deployments that are scaled, some of them with PodDisruptionBudgets. */
 import type { KubeObject, ResourceType } from '@tenon/api'
 import { integerBetween, type Random, unit } from '@tenon/runtime'
 import { aDeployment, deploymentKind } from '../world.ts'
@@ -26,7 +26,7 @@ export class Workload {
     for (let index = 0; index < integerBetween(this.#dice, 2, 4); index++) this.#add(`app${index}`)
   }
 
-  /** One Deployment gets another size. */
+  /** Scales one Deployment. */
   step(): void {
     const name = this.#names[integerBetween(this.#dice, 0, this.#names.length - 1)] ?? ''
     const replicas = unit(this.#dice) < 0.3 ? 0 : integerBetween(this.#dice, 1, 12)

@@ -56,14 +56,14 @@ for (const lie of ['empty', 'half', 'old'] as const)
     views.lie('pods', lie, 1)
     views.expire('pods')
     await world.clock.advance(minute)
-    views.tellTruth('pods')
+    views.stopLying('pods')
     await assertUntouched(world)
   })
 
 test('RPB-42 DELETED events for pods that run remove no member and no pod', async (t) => {
   const views = new WrongViews()
   const world = await watchedGroup(t, views)
-  views.tellDeleted('pods', world.pods())
+  views.reportDeleted('pods', world.pods())
   await assertUntouched(world)
 })
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { annotations, type InstanceType, kinds, labels } from '@tenon/api'
-import { aType, madeClaims, toldAbout, waitingPod } from '../testing/pools.test-support.ts'
+import { aType, madeClaims, objectsWithEvent, waitingPod } from '../testing/pools.test-support.ts'
 import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 
 const driver = 'gpu.example.com'
@@ -76,7 +76,7 @@ describe('nodes for pods that claim devices', () => {
     await stage.pass(30 * seconds)
     assert.deepEqual(typesOf(stage), [['with-gpu']])
     assert.equal(madeClaims(stage)[0]?.metadata.annotations?.[annotations.requestedDraDrivers], driver)
-    assert.deepEqual(toldAbout(stage, 'FailedScheduling'), [])
+    assert.deepEqual(objectsWithEvent(stage, 'FailedScheduling'), [])
     // However long the driver takes, no second node is launched for the pod.
     await stage.pass(3 * minutes)
     assert.equal(madeClaims(stage).length, 1)
@@ -87,7 +87,7 @@ describe('nodes for pods that claim devices', () => {
     waitingPod(stage, 'early', using('late'))
     await stage.pass(30 * seconds)
     assert.deepEqual(madeClaims(stage), [])
-    assert.deepEqual(toldAbout(stage, 'FailedScheduling'), ['Pod/early'])
+    assert.deepEqual(objectsWithEvent(stage, 'FailedScheduling'), ['Pod/early'])
     claim(stage, 'late')
     await stage.pass(30 * seconds)
     assert.deepEqual(typesOf(stage), [['with-gpu']])
@@ -117,7 +117,7 @@ describe('nodes for pods that claim devices', () => {
     waitingPod(stage, 'refused', using('other'))
     await stage.pass(30 * seconds)
     assert.deepEqual(madeClaims(stage), [])
-    assert.deepEqual(toldAbout(stage, 'FailedScheduling'), ['Pod/refused'])
+    assert.deepEqual(objectsWithEvent(stage, 'FailedScheduling'), ['Pod/refused'])
   })
 
   test('BUF-37 where claims are not served a pod with one gets no node', async (t) => {
@@ -126,6 +126,6 @@ describe('nodes for pods that claim devices', () => {
     waitingPod(stage, 'ignored', using('one'))
     await stage.pass(30 * seconds)
     assert.deepEqual(madeClaims(stage), [])
-    assert.deepEqual(toldAbout(stage, 'FailedScheduling'), ['Pod/ignored'])
+    assert.deepEqual(objectsWithEvent(stage, 'FailedScheduling'), ['Pod/ignored'])
   })
 })

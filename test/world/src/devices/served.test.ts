@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { labels } from '@tenon/api'
-import { aType, madeClaims, toldAbout, waitingPod } from '../testing/pools.test-support.ts'
-import { minutes, refusing, seconds, Stage } from '../testing/stage.test-support.ts'
+import { aType, madeClaims, objectsWithEvent, waitingPod } from '../testing/pools.test-support.ts'
+import { minutes, intercepting, seconds, Stage } from '../testing/stage.test-support.ts'
 import { createClaim, createClass, gpuType, using } from './device-stage.test-support.ts'
 
 for (const refusal of ['notFound', 'forbidden'] as const)
@@ -11,7 +11,7 @@ for (const refusal of ['notFound', 'forbidden'] as const)
     let isRefused = true
     const stage = await Stage.open(t, {
       idle: true,
-      apiPath: refusing((method, path) =>
+      apiPath: intercepting((method, path) =>
         isRefused && method === 'GET' && path.includes('/resource.k8s.io/') ? refusal : 'pass',
       ),
     })
@@ -31,7 +31,7 @@ for (const refusal of ['notFound', 'forbidden'] as const)
     await stage.start()
     await stage.pass(30 * seconds)
     assert.equal(madeClaims(stage).length, 1)
-    assert.deepEqual(toldAbout(stage, 'FailedScheduling'), ['Pod/claiming'])
+    assert.deepEqual(objectsWithEvent(stage, 'FailedScheduling'), ['Pod/claiming'])
     isRefused = false
     await stage.pass(minutes)
     assert.equal(madeClaims(stage).length, 2)

@@ -8,7 +8,7 @@ import {
   type KubeObject,
   type ResourceType,
 } from '@tenon/api'
-import { madeClaims, toldAbout } from '../testing/pools.test-support.ts'
+import { madeClaims, objectsWithEvent } from '../testing/pools.test-support.ts'
 import { catalogueOf, openKwok } from '../testing/kwok-stage.test-support.ts'
 import { minutes, type Stage } from '../testing/stage.test-support.ts'
 import { createClass, driver } from './device-stage.test-support.ts'
@@ -86,7 +86,7 @@ test('while a rule taints all devices of a driver no node is launched for them',
   taint(stage, { driver }, 'NoSchedule')
   await stage.pass(2 * minutes)
   assert.equal(madeClaims(stage).length, 0)
-  assert.match(toldAbout(stage, 'FailedScheduling').join(), /Pod\/training/)
+  assert.match(objectsWithEvent(stage, 'FailedScheduling').join(), /Pod\/training/)
   stage.world.cluster.server.local.delete(deviceTaintRuleKinds.v1beta2, undefined, 'broken')
   await stage.pass(2 * minutes)
   assert.equal(madeClaims(stage).length, 1)

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { kinds, labels } from '@tenon/api'
-import { aType, madeClaims, toldAbout, waitingPod } from '../testing/pools.test-support.ts'
-import { type Interception, minutes, refusing, seconds, Stage } from '../testing/stage.test-support.ts'
+import { aType, madeClaims, objectsWithEvent, waitingPod } from '../testing/pools.test-support.ts'
+import { type Interception, minutes, intercepting, seconds, Stage } from '../testing/stage.test-support.ts'
 import { allocate, createClaim, createClass, driver, forPod, using } from './device-stage.test-support.ts'
 
 const settings = { ignoreDraRequests: false }
@@ -13,7 +13,7 @@ async function open(
   types = [aType('medium', 4)],
   decide: Interception = () => 'pass',
 ): Promise<Stage> {
-  const stage = await Stage.open(t, { settings, idle: true, apiPath: refusing(decide) })
+  const stage = await Stage.open(t, { settings, idle: true, apiPath: intercepting(decide) })
   stage.cloud.instanceTypes = types
   createClass(stage)
   await stage.start()
@@ -54,7 +54,7 @@ describe('devices in use', () => {
     waitingPod(stage, 'p', { spec: using('one') })
     await stage.pass(30 * seconds)
     assert.deepEqual(madeClaims(stage), [])
-    assert.deepEqual(toldAbout(stage, 'FailedScheduling'), ['Pod/p'])
+    assert.deepEqual(objectsWithEvent(stage, 'FailedScheduling'), ['Pod/p'])
   })
 
   test('BUF-92 a device is free once no claim has it any more', async (t) => {
@@ -88,7 +88,7 @@ describe('devices in use', () => {
       createClaim(stage, 'one')
       waitingPod(stage, 'waiting', { cpu: '6', spec: using('one') })
       await stage.pass(30 * seconds)
-      assert.equal(toldAbout(stage, 'FailedScheduling').includes('Pod/waiting'), true)
+      assert.equal(objectsWithEvent(stage, 'FailedScheduling').includes('Pod/waiting'), true)
       if (isForPodsAlone) allocate(stage, 'held', ['network', 'gpu-0'], [forPod(stage, 'p')])
       await stage.deleteClaim('a')
       await stage.pass(minutes)
@@ -100,7 +100,7 @@ describe('devices in use', () => {
     const stage = await Stage.open(t, {
       settings,
       idle: true,
-      apiPath: refusing((method, path) =>
+      apiPath: intercepting((method, path) =>
         !isOpen && method === 'GET' && path.includes('/resourceclaims') ? 'error' : 'pass',
       ),
     })

@@ -15,7 +15,7 @@ import {
   setDisruption,
   setDrifted,
   tainted,
-  told,
+  eventMessages,
 } from './disruption-stage.test-support.ts'
 
 const closed = { disruption: { budgets: [{ nodes: '0' }] } }
@@ -61,7 +61,7 @@ test('DIS-37 all may go or none, of which the NodePool is told', async (t) => {
     assert.equal(left(stage).length, 4)
     assert.equal(await allowed(stage, 'Empty'), 0)
   }
-  const [text] = told(stage, 'DisruptionBlocked', 'NodePool/default')
+  const [text] = eventMessages(stage, 'DisruptionBlocked', 'NodePool/default')
   assert.match(text ?? '', /reason Empty/)
   setBudget(stage, '100%')
   assert.equal(await going(stage), 4)
@@ -181,8 +181,8 @@ test('DIS-53 a pool without nodes is not told that none may go', async (t) => {
   createPool(stage, aKwokPool('used', { disruption: { consolidateAfter: '0s', budgets: [{ nodes: '0' }] } }))
   await stage.ready('a', {}, { labels: { [labels.nodePool]: 'used' } })
   await stage.pass(minutes)
-  assert.equal(told(stage, 'DisruptionBlocked', 'NodePool/used').length > 0, true)
-  assert.deepEqual(told(stage, 'DisruptionBlocked', 'NodePool/default'), [])
+  assert.equal(eventMessages(stage, 'DisruptionBlocked', 'NodePool/used').length > 0, true)
+  assert.deepEqual(eventMessages(stage, 'DisruptionBlocked', 'NodePool/default'), [])
   // Dashboards see every pool.
   assert.equal(await allowed(stage, 'Empty'), 0)
   const series = stage.operator.operator.metrics.registry.getSingleMetric(

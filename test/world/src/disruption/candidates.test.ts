@@ -12,7 +12,7 @@ import {
   setBudget,
   setDrifted,
   tainted,
-  told,
+  eventMessages,
 } from './disruption-stage.test-support.ts'
 
 const closed = { disruption: { budgets: [{ nodes: '0' }] } }
@@ -21,8 +21,8 @@ const decisions = 'voluntary_disruption_decisions_total'
 
 /** What was said about a node, on the Node and on its claim alike. */
 function blocked(stage: Stage, name: string): readonly string[] {
-  const onNode = told(stage, 'DisruptionBlocked', `Node/node-${name}`)
-  assert.deepEqual(told(stage, 'DisruptionBlocked', `NodeClaim/${name}`), onNode)
+  const onNode = eventMessages(stage, 'DisruptionBlocked', `Node/node-${name}`)
+  assert.deepEqual(eventMessages(stage, 'DisruptionBlocked', `NodeClaim/${name}`), onNode)
   return onNode
 }
 
@@ -65,8 +65,10 @@ test('DIS-12 instances without a claim or without a node are no candidates', asy
   await stage.pass(30 * seconds)
   assert.equal(await stage.metric(decisions), 0)
   assert.deepEqual(left(stage), ['starting'])
-  assert.deepEqual(told(stage, 'DisruptionBlocked', 'Node/own'), [])
-  assert.deepEqual(told(stage, 'DisruptionBlocked', 'NodeClaim/starting'), ['The NodeClaim has no Node'])
+  assert.deepEqual(eventMessages(stage, 'DisruptionBlocked', 'Node/own'), [])
+  assert.deepEqual(eventMessages(stage, 'DisruptionBlocked', 'NodeClaim/starting'), [
+    'The NodeClaim has no Node',
+  ])
 })
 
 test('DIS-13 nodes that start, go or wait for a pod stay, and it is said why', async (t) => {
@@ -173,7 +175,7 @@ test('DIS-22 pods that must be left alone for a time hold their node until the l
   const pods = (reason: string) => [...new Set(stage.events(reason).map(({ object }) => object))]
   assert.deepEqual(pods('DoNotDisruptUntil').toSorted(), ['Pod/long', 'Pod/short'])
   assert.deepEqual(pods('DoNotDisruptGracePeriodElapsed'), ['Pod/short'])
-  const [until] = told(stage, 'DoNotDisruptUntil', 'Pod/long')
+  const [until] = eventMessages(stage, 'DoNotDisruptUntil', 'Pod/long')
   assert.ok(until?.includes(stage.podNow('long')?.status?.startTime?.slice(0, 14) ?? '-'), until)
   await stage.pass(15 * seconds)
   assert.deepEqual(tainted(stage), ['a'])

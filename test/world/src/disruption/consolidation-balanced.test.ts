@@ -5,7 +5,7 @@ import { defaultSettings } from '@tenon/operator'
 import { minutes, seconds, type Stage } from '../testing/stage.test-support.ts'
 import { aType, createPool } from '../testing/pools.test-support.ts'
 import { aKwokPool } from '../world.ts'
-import { tainted, told } from './disruption-stage.test-support.ts'
+import { tainted, eventMessages } from './disruption-stage.test-support.ts'
 import {
   aNodeOf,
   consolidate,
@@ -39,7 +39,7 @@ test('DIS-134 a move that is worth its disruption is told of on Node and NodeCla
   consolidate(stage)
   assert.deepEqual(await untilBegun(stage), ['a'])
   for (const object of ['Node/node-a', 'NodeClaim/a'])
-    assert.deepEqual(told(stage, 'ConsolidationApproved', object), [
+    assert.deepEqual(eventMessages(stage, 'ConsolidationApproved', object), [
       "Score 0.75 reaches the threshold 0.50 (k=2): saves 75.0% of the NodePool's price for 100.0% of its disruption cost",
     ])
   assert.deepEqual([await moves(stage, 'approved'), await moves(stage, 'rejected')], [1, 0])
@@ -68,9 +68,9 @@ test('DIS-135 nodes that may not go count in the disruption that a move is weigh
   consolidate(stage)
   assert.deepEqual(await untilBegun(stage), ['a'])
   // Two of five: each node counts one, and each pod that has to be moved another.
-  for (const text of told(stage, 'ConsolidationApproved', 'Node/node-a'))
+  for (const text of eventMessages(stage, 'ConsolidationApproved', 'Node/node-a'))
     assert.match(text, /saves 50\.0% .* for 40\.0% /)
-  assert.equal(told(stage, 'ConsolidationApproved', 'Node/node-a').length, 1)
+  assert.equal(eventMessages(stage, 'ConsolidationApproved', 'Node/node-a').length, 1)
 })
 
 test('DIS-169 a set of nodes that one of two pools rejects is counted for both, and the other pool is told', async (t) => {
@@ -94,6 +94,6 @@ test('DIS-169 a set of nodes that one of two pools rejects is counted for both, 
   assert.equal(await scores(stage, 'rejected', 'other'), 1)
   assert.deepEqual([await scores(stage, 'rejected'), await scores(stage, 'approved', 'other')], [0, 0])
   assert.ok((await scores(stage, 'approved')) >= 1)
-  assert.equal(told(stage, 'ConsolidationApproved', 'NodePool/default').length, 1)
-  assert.deepEqual(told(stage, 'ConsolidationApproved', 'NodePool/other'), [])
+  assert.equal(eventMessages(stage, 'ConsolidationApproved', 'NodePool/default').length, 1)
+  assert.deepEqual(eventMessages(stage, 'ConsolidationApproved', 'NodePool/other'), [])
 })

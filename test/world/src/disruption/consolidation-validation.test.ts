@@ -4,7 +4,7 @@ import { annotations, kinds } from '@tenon/api'
 import { defaultSettings } from '@tenon/operator'
 import { minutes, seconds, type Stage } from '../testing/stage.test-support.ts'
 import { waitingPod } from '../testing/pools.test-support.ts'
-import { left, setBudget, setDisruption, tainted, told } from './disruption-stage.test-support.ts'
+import { left, setBudget, setDisruption, tainted, eventMessages } from './disruption-stage.test-support.ts'
 import {
   anOversizedNode,
   aNodeOf,
@@ -32,7 +32,9 @@ const failed = async (stage: Stage, type: string) =>
   await stage.metric('voluntary_disruption_failed_validations_total', { consolidation_type: type })
 
 const rejections = (stage: Stage, node = 'node-a') =>
-  told(stage, 'ConsolidationRejected', `Node/${node}`).map((text) => text.replace(/^.*rejected: /, ''))
+  eventMessages(stage, 'ConsolidationRejected', `Node/${node}`).map((text) =>
+    text.replace(/^.*rejected: /, ''),
+  )
 
 /** An oversized node for which a replacement is found, and whatever then happens to it. */
 async function afterFound(

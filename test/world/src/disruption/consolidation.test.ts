@@ -4,7 +4,14 @@ import { annotations, karpenterKinds, kinds, labels, type NodePool } from '@teno
 import { defaultSettings, InlineDecider } from '@tenon/operator'
 import { minutes, seconds, type Stage } from '../testing/stage.test-support.ts'
 import { createPool, madeClaims } from '../testing/pools.test-support.ts'
-import { left, setBudget, setDisruption, setDrifted, tainted, told } from './disruption-stage.test-support.ts'
+import {
+  left,
+  setBudget,
+  setDisruption,
+  setDrifted,
+  tainted,
+  eventMessages,
+} from './disruption-stage.test-support.ts'
 import { aKwokPool } from '../world.ts'
 import {
   anOversizedNode,
@@ -23,8 +30,8 @@ const { featureGates } = defaultSettings
 const oneByOne = { settings: { featureGates: { ...featureGates, globalConsolidation: false } } }
 
 const onBoth = (stage: Stage, reason: string, name: string) => [
-  told(stage, reason, `Node/node-${name}`),
-  told(stage, reason, `NodeClaim/${name}`),
+  eventMessages(stage, reason, `Node/node-${name}`),
+  eventMessages(stage, reason, `NodeClaim/${name}`),
 ]
 
 test('DIS-85 an oversized node gives way to a cheaper one, and goes once that one is initialized', async (t) => {

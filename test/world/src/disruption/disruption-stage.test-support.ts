@@ -66,7 +66,7 @@ export function tainted(stage: Stage): readonly string[] {
 }
 
 /** Texts of the events of a reason about an object, `Kind/name`. */
-export function told(stage: Stage, reason: string, object: string): readonly string[] {
+export function eventMessages(stage: Stage, reason: string, object: string): readonly string[] {
   return stage
     .events(reason)
     .filter((event) => event.object === object)

@@ -12,7 +12,7 @@ import {
   setDisruption,
   setDrifted,
   tainted,
-  told,
+  eventMessages,
 } from './disruption-stage.test-support.ts'
 
 const closed = { disruption: { consolidateAfter: 'Never', budgets: [{ nodes: '0' }] } }
@@ -63,7 +63,7 @@ test('DIS-69 a node whose pod fits nowhere is told so, and the next one goes', a
   await begin(stage, '1')
   assert.deepEqual(tainted(stage), ['plain'])
   for (const object of ['Node/node-huge', 'NodeClaim/huge'])
-    assert.match(told(stage, 'DisruptionBlocked', object)[0] ?? '', /default\/giant/)
+    assert.match(eventMessages(stage, 'DisruptionBlocked', object)[0] ?? '', /default\/giant/)
 })
 
 test('DIS-70 without condition Drifted, or with status False, a node stays', async (t) => {

@@ -10,7 +10,7 @@ import {
   setDisruption,
   setDrifted,
   tainted,
-  told,
+  eventMessages,
 } from './disruption-stage.test-support.ts'
 
 const statefulSetKind: ResourceType = {
@@ -99,7 +99,7 @@ test('DIS-61 where nothing is consolidated an empty node stays and is told why, 
   assert.equal(await stage.metric(decisions), 1)
   assert.equal(await stage.metric(decisions, { reason: 'drifted' }), 1)
   for (const object of ['Node/node-empty', 'NodeClaim/empty'])
-    assert.deepEqual(told(stage, 'Unconsolidatable', object), [
+    assert.deepEqual(eventMessages(stage, 'Unconsolidatable', object), [
       'Consolidation is disabled (NodePool=default)',
     ])
 })

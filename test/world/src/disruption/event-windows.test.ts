@@ -5,7 +5,7 @@ import { annotations, kinds, type KubeObject, labels, type ResourceType } from '
 import { minutes, seconds, type Stage } from '../testing/stage.test-support.ts'
 import { createPool, waitingPod } from '../testing/pools.test-support.ts'
 import { aKwokPool } from '../world.ts'
-import { left, openDisruption, setDrifted, told } from './disruption-stage.test-support.ts'
+import { left, openDisruption, setDrifted, eventMessages } from './disruption-stage.test-support.ts'
 
 interface CountedEvent extends KubeObject {
   readonly reason: string
@@ -90,9 +90,9 @@ test('OPS-49 a pod that asks for nodes of no NodePool is left to others without 
   })
   await stage.pass(2 * minutes)
   assert.deepEqual(stage.world.claims(), [])
-  assert.deepEqual(told(stage, 'FailedScheduling', 'Pod/elsewhere'), [])
-  assert.deepEqual(told(stage, 'Nominated', 'Pod/elsewhere'), [])
+  assert.deepEqual(eventMessages(stage, 'FailedScheduling', 'Pod/elsewhere'), [])
+  assert.deepEqual(eventMessages(stage, 'Nominated', 'Pod/elsewhere'), [])
   waitingPod(stage, 'giant', { cpu: '1000' })
   await stage.pass(2 * minutes)
-  assert.equal(told(stage, 'FailedScheduling', 'Pod/giant').length, 1)
+  assert.equal(eventMessages(stage, 'FailedScheduling', 'Pod/giant').length, 1)
 })

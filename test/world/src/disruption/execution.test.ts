@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { karpenterKinds, kinds } from '@tenon/api'
-import { minutes, refusing, seconds } from '../testing/stage.test-support.ts'
+import { minutes, intercepting, seconds } from '../testing/stage.test-support.ts'
 import { madeClaims, waitingPod } from '../testing/pools.test-support.ts'
 import { left, tainted } from './disruption-stage.test-support.ts'
 import {
@@ -20,7 +20,7 @@ describe('a command with a replacement', () => {
   test('DIS-136 taint and reason come first, then the claim, then the mark; nothing else is launched meanwhile', async (t) => {
     const steps: string[] = []
     let note = (_step: string): void => undefined
-    const apiPath = refusing((method, path, body) => {
+    const apiPath = intercepting((method, path, body) => {
       if (method === 'PATCH' && path.includes('/nodes/') && body.includes('karpenter.sh/disrupted'))
         note('taint')
       if (method === 'PATCH' && path.includes('/nodeclaims/') && body.includes('DisruptionReason'))
@@ -93,7 +93,7 @@ describe('a command with a replacement', () => {
 
   test('DIS-144 when its node cannot be tainted, nothing is launched', async (t) => {
     let tries = 0
-    const apiPath = refusing((method, path, body) => {
+    const apiPath = intercepting((method, path, body) => {
       if (method !== 'PATCH' || !path.includes('/nodes/') || !body.includes('karpenter.sh/disrupted'))
         return 'pass'
       tries++

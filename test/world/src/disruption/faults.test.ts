@@ -3,9 +3,9 @@ import { describe, test } from 'node:test'
 import { annotations, karpenterKinds } from '@tenon/api'
 import { ProviderError } from '@tenon/provider'
 import { type Logger, silentLogger, type Transport } from '@tenon/runtime'
-import { hours, minutes, refusing, seconds, type Stage } from '../testing/stage.test-support.ts'
+import { hours, minutes, intercepting, seconds, type Stage } from '../testing/stage.test-support.ts'
 import { madeClaims } from '../testing/pools.test-support.ts'
-import { left, setDisruption, setDrifted, tainted, told } from './disruption-stage.test-support.ts'
+import { left, setDisruption, setDrifted, tainted, eventMessages } from './disruption-stage.test-support.ts'
 import { priced, soldOut } from './fleet-stage.test-support.ts'
 import {
   aNodeOf,
@@ -126,7 +126,7 @@ describe('an API server that fails during a command', () => {
   ) {
     let isBroken = false
     let failures = 0
-    const apiPath = refusing((method, path, body) => {
+    const apiPath = intercepting((method, path, body) => {
       if (!isBroken || !fails(method, path, body)) return 'pass'
       failures++
       return 'error'
@@ -178,7 +178,7 @@ describe('an API server that fails during a command', () => {
   }
 
   test('DIS-143 a node that cannot be tainted stays, the others that are removed with it go', async (t) => {
-    const apiPath = refusing((method, path, body) =>
+    const apiPath = intercepting((method, path, body) =>
       method === 'PATCH' && path.includes('/nodes/node-b') && body.includes('karpenter.sh/disrupted')
         ? 'error'
         : 'pass',
@@ -243,7 +243,7 @@ test('DIS-140 a replacement that only its creator knows of yet is waited for', a
 test('DIS-173 a conflict at the start is tried again and is no error, another failure is one', async (t) => {
   let verdict: 'conflict' | 'error' | 'pass' = 'conflict'
   let tries = 0
-  const apiPath = refusing((method, path, body) => {
+  const apiPath = intercepting((method, path, body) => {
     if (method !== 'PATCH' || !path.includes('/nodes/') || !body.includes('karpenter.sh/disrupted'))
       return 'pass'
     tries++
@@ -313,7 +313,10 @@ describe('replacements that never become nodes', () => {
       })
       consolidate(stage)
       await stage.pass(hours)
-      assert.match(told(stage, 'ReplacementFailed', 'NodePool/default')[0] ?? '', /did not become a node/)
+      assert.match(
+        eventMessages(stage, 'ReplacementFailed', 'NodePool/default')[0] ?? '',
+        /did not become a node/,
+      )
       await stage.pass(5 * hours)
       assert.ok(claims.size >= 4 && claims.size <= 12, `${claims.size} claims in six hours`)
       stage.cloud.onCreate = onCreate
@@ -342,7 +345,7 @@ describe('replacements that never become nodes', () => {
     assert.ok(launches >= 4 && launches <= 9, `${launches} launches in three hours`)
     assert.deepEqual(left(stage), names)
     assert.match(
-      told(stage, 'DisruptionBlocked', 'Node/node-n5').at(-1) ?? '',
+      eventMessages(stage, 'DisruptionBlocked', 'Node/node-n5').at(-1) ?? '',
       /the last one did not become a node|launches in a row failed/,
     )
   })

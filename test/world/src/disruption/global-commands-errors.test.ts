@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { kinds } from '@tenon/api'
-import { minutes, refusing, seconds } from '../testing/stage.test-support.ts'
+import { minutes, intercepting, seconds } from '../testing/stage.test-support.ts'
 import { madeClaims } from '../testing/pools.test-support.ts'
 import { setDisruption, tainted } from './disruption-stage.test-support.ts'
 import { isTainted } from './fleet-stage.test-support.ts'
@@ -23,7 +23,7 @@ describe('an API server that answers 500', () => {
     test(`to ${point}: once it is over, all pods run on cheaper nodes`, async (t) => {
       let isBroken = false
       let failures = 0
-      const apiPath = refusing((...request) => {
+      const apiPath = intercepting((...request) => {
         if (!isBroken || !fails(...request)) return 'pass'
         failures++
         return 'error'
@@ -42,7 +42,7 @@ describe('an API server that answers 500', () => {
 
   test('to every second creation: the claim that was made is no more than one instance too many, and goes', async (t) => {
     let [count, failures] = [0, 0]
-    const apiPath = refusing((method, path) => {
+    const apiPath = intercepting((method, path) => {
       if (method !== 'POST' || !path.endsWith('/nodeclaims') || count++ % 2 === 0 || failures > 2)
         return 'pass'
       failures++
@@ -56,7 +56,7 @@ describe('an API server that answers 500', () => {
   })
 
   test('to the deletion of one claim until the command is given up: it stays, what drains goes on', async (t) => {
-    const apiPath = refusing((method, path) =>
+    const apiPath = intercepting((method, path) =>
       method === 'DELETE' && path.includes('/nodeclaims/b') ? 'error' : 'pass',
     )
     const fleet = await twoLarge(t, { apiPath })
@@ -78,7 +78,7 @@ describe('an API server that answers 500', () => {
 
   test('to the mark of one node that goes without replacement: its pods are left where they are', async (t) => {
     let isBroken = true
-    const apiPath = refusing((method, path, body) =>
+    const apiPath = intercepting((method, path, body) =>
       isBroken &&
       method === 'PATCH' &&
       /\/nodes\/node-[ab]/.test(path) &&

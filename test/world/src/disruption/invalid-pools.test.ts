@@ -12,7 +12,7 @@ import {
   setDisruption,
   setDrifted,
   tainted,
-  told,
+  eventMessages,
 } from './disruption-stage.test-support.ts'
 
 const os: Requirement = { key: labels.os, operator: 'In', values: ['linux'] }
@@ -64,8 +64,14 @@ for (const requirements of contradictions) {
       stage.world.pods().some(({ metadata }) => metadata.name === 'p'),
       true,
     )
-    assert.match(told(stage, 'FailedScheduling', 'Pod/alone')[0] ?? '', /NodePool default is ignored.*team/)
-    assert.match(told(stage, 'DisruptionBlocked', 'Node/node-old').join('\n'), /NodePool is not valid/)
+    assert.match(
+      eventMessages(stage, 'FailedScheduling', 'Pod/alone')[0] ?? '',
+      /NodePool default is ignored.*team/,
+    )
+    assert.match(
+      eventMessages(stage, 'DisruptionBlocked', 'Node/node-old').join('\n'),
+      /NodePool is not valid/,
+    )
 
     createPool(stage, another('second'))
     waitingPod(stage, 'anywhere', { spec: { nodeSelector: { [labels.nodePool]: 'second' } } })
@@ -129,7 +135,7 @@ test('RPT-23 pods fall back to the next pool when the first one has a name of 64
   assert.deepEqual(readiness(stage.poolNow(long)), ['False', 'False'])
   const message = stage.poolNow(long)?.status?.conditions?.find(({ type }) => type === 'ValidationSucceeded')
   assert.match(message?.message ?? '', /metadata\.name: .*at most 63 characters/)
-  const [text = ''] = told(stage, 'FailedScheduling', 'Pod/only')
+  const [text = ''] = eventMessages(stage, 'FailedScheduling', 'Pod/only')
   assert.match(text, /NodePool t{64} is ignored because it is invalid: metadata\.name/)
   assert.doesNotMatch(text, /NodePool p{64} is ignored/)
 })
@@ -173,7 +179,7 @@ test('RPT-23 a claim by hand with a name of 64 characters is not launched and to
   }
   assert.equal(launched(long), 'Unknown/InvalidName')
   assert.equal(launched('d'.repeat(63)), 'True/Launched')
-  assert.match(told(stage, 'InvalidName', `NodeClaim/${long}`)[0] ?? '', /at most 63 characters/)
+  assert.match(eventMessages(stage, 'InvalidName', `NodeClaim/${long}`)[0] ?? '', /at most 63 characters/)
 })
 
 test('RPT-23 claims of a pool with a name of 63 characters have names that label values can be', async (t) => {

@@ -11,7 +11,7 @@ import {
   setBudget,
   setDrifted,
   tainted,
-  told,
+  eventMessages,
 } from './disruption-stage.test-support.ts'
 
 const protectedPod = { annotations: { [annotations.doNotDisrupt]: 'true' } }
@@ -51,7 +51,7 @@ for (const [which, prepare] of Object.entries(reasons))
       assert.ok(!stage.isLeaving('late'))
       assert.ok(left(stage).includes('a'))
       assert.ok(!tainted(stage).includes('a'), 'it takes pods again')
-      assert.match(told(stage, 'DisruptionBlocked', 'Node/node-a').join('\n'), /Pod=default\/late/)
+      assert.match(eventMessages(stage, 'DisruptionBlocked', 'Node/node-a').join('\n'), /Pod=default\/late/)
     })
 
 test('RPB-8 a pod that is protected while its replacement starts keeps its node', async (t) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, disruptedTaint, kinds, labels } from '@tenon/api'
 import { defaultSettings } from '@tenon/operator'
-import { minutes, refusing, seconds, type Stage } from '../testing/stage.test-support.ts'
+import { minutes, intercepting, seconds, type Stage } from '../testing/stage.test-support.ts'
 import { createPool } from '../testing/pools.test-support.ts'
 import { aKwokPool } from '../world.ts'
 import {
@@ -157,23 +157,23 @@ test('DIS-9 what only a budget holds back goes when the budget opens, empty or n
 
 test('DIS-10 a conflict while taints are taken off is no error, and they are taken off later', async (t) => {
   let refusals = 0
-  let isRefusing = false
+  let isRejecting = false
   const logger = new LoggedErrors()
-  const apiPath = refusing((method, path) => {
-    if (!isRefusing || method !== 'PATCH' || !path.endsWith('/nodes/node-a')) return 'pass'
+  const apiPath = intercepting((method, path) => {
+    if (!isRejecting || method !== 'PATCH' || !path.endsWith('/nodes/node-a')) return 'pass'
     refusals++
     return 'conflict'
   })
   const stage = await openDisruption(t, { disruption: { budgets: [{ nodes: '0' }] }, apiPath, logger })
   await stage.ready('a')
-  isRefusing = true
+  isRejecting = true
   setTaint(stage, 'node-a')
   logger.lines.length = 0
   await stage.pass(15 * seconds)
   assert.ok(refusals >= 4, `refused ${refusals} times`)
   assert.deepEqual(tainted(stage), ['a'])
   assert.deepEqual(logger.lines, [])
-  isRefusing = false
+  isRejecting = false
   await stage.pass(60 * seconds)
   assert.deepEqual(tainted(stage), [])
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { kinds, type Pod } from '@tenon/api'
-import { minutes, refusing, seconds, type Stage } from '../testing/stage.test-support.ts'
+import { minutes, intercepting, seconds, type Stage } from '../testing/stage.test-support.ts'
 import { aType, madeClaims, unscheduled, waitingPod } from '../testing/pools.test-support.ts'
 import {
   cpu,
@@ -10,7 +10,7 @@ import {
   openDisruption,
   setDrifted,
   tainted,
-  told,
+  eventMessages,
 } from './disruption-stage.test-support.ts'
 
 const types = [aType('medium', 4)]
@@ -43,7 +43,7 @@ describe('RPB-17 an empty node that an unbound pod is nominated to', () => {
       await stage.pass(9 * minutes)
       assert.deepEqual([left(stage), tainted(stage), madeClaims(stage)], [['a'], [], []])
       assert.deepEqual(
-        told(stage, 'DisruptionBlocked', 'Node/node-a').at(-1),
+        eventMessages(stage, 'DisruptionBlocked', 'Node/node-a').at(-1),
         'A pod is nominated to the Node (Pod=default/nominated)',
       )
       await stage.pass(2 * minutes)
@@ -89,7 +89,7 @@ describe('RPB-17 an empty node that an unbound pod is nominated to', () => {
     let onTaint = (): void => undefined
     const stage = await openDisruption(t, {
       types,
-      apiPath: refusing((method, path, body) => {
+      apiPath: intercepting((method, path, body) => {
         if (method !== 'GET' && path.startsWith('/api/v1/nodes/') && body.includes('disrupted')) onTaint()
         return 'pass'
       }),

@@ -11,7 +11,7 @@ import {
   setBudget,
   setDrifted,
   tainted,
-  told,
+  eventMessages,
 } from './disruption-stage.test-support.ts'
 
 /** What the metric says of NodePool `default`; undefined while it says nothing. */
@@ -53,7 +53,7 @@ test('RPT-24 when every new node is drifted at birth, at most two are replaced i
   stage.cloud.onIsDrifted = () => 'ImageChanged'
   await live(stage, 60)
   assert.ok(seen.size >= 2 && seen.size <= 3, `${seen.size - 1} replacements in the first hour`)
-  assert.match(told(stage, 'RolloutPaused', 'NodePool/default')[0] ?? '', /was drifted itself/)
+  assert.match(eventMessages(stage, 'RolloutPaused', 'NodePool/default')[0] ?? '', /was drifted itself/)
   const health = () => conditionOf(stage.poolNow() as NodePool, 'RolloutHealthy')
   assert.deepEqual([health()?.status, health()?.reason], ['False', 'ReplacementDrifted'])
   assert.match(health()?.message ?? '', /replaced again from 20.*Z/)
@@ -128,7 +128,9 @@ for (const compatibility of ['karpenter', 'none'] as const) {
     setBudget(stage, '100%')
     await stage.pass(50 * seconds)
     assert.deepEqual(tainted(stage), ['a', 'b', 'c'])
-    const kept = ['a', 'b', 'c'].flatMap((name) => told(stage, 'DisruptionBlocked', `Node/node-${name}`))
+    const kept = ['a', 'b', 'c'].flatMap((name) =>
+      eventMessages(stage, 'DisruptionBlocked', `Node/node-${name}`),
+    )
     assert.deepEqual(
       kept.filter((message) => message.includes('kept for a pending pod')),
       [],

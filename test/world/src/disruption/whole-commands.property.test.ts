@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { annotations, type InstanceType, karpenterKinds, kinds, type NodePool } from '@tenon/api'
 import * as fc from 'fast-check'
-import { hours, minutes, refusing, seconds } from '../testing/stage.test-support.ts'
+import { hours, minutes, intercepting, seconds } from '../testing/stage.test-support.ts'
 import { aType } from '../testing/pools.test-support.ts'
 import { aKwokPool } from '../world.ts'
 import { asking, Fleet, isTainted, priced } from './fleet-stage.test-support.ts'
@@ -139,7 +139,7 @@ async function play(story: Story): Promise<Outcome> {
   }
   try {
     let isBroken = false
-    const apiPath = refusing((method) => (isBroken && method !== 'GET' ? 'error' : 'pass'))
+    const apiPath = intercepting((method) => (isBroken && method !== 'GET' ? 'error' : 'pass'))
     const fleet = await Fleet.open(t, { types: story.types, apiPath })
     return await playOn(fleet, story, (value) => (isBroken = value))
   } finally {

@@ -7,7 +7,7 @@ import { createCacheRegistry, createEventRecorder, createKubeClient } from '@ten
 import { defaultSettings, Operator } from '@tenon/operator'
 import { ExoscaleClient, openExoscale } from '@tenon/provider-exoscale'
 import { SeededRandom, silentLogger } from '@tenon/runtime'
-import { refusing } from '../testing/stage.test-support.ts'
+import { intercepting } from '../testing/stage.test-support.ts'
 import {
   aDeployment,
   clusterEndpoint,
@@ -58,7 +58,7 @@ test('EXO-102 of two replicas only the one that leads collects instances that no
 
 test('EXO-133 a node that cannot be closed to pods keeps its instance, until it can', async (t) => {
   let isRefused = false
-  const apiPath = refusing((method, path, body) =>
+  const apiPath = intercepting((method, path, body) =>
     isRefused &&
     method !== 'GET' &&
     path.startsWith('/api/v1/nodes/') &&

@@ -1,8 +1,8 @@
-/** One fuzz case as data: objects, steps and faults. It can be replayed exactly. */
+/** A fuzz case as data: objects, steps and faults. It can be replayed exactly. */
 import type { KubeObject } from '@tenon/api'
 import type { Settings } from '@tenon/operator'
 
-/** What an API answers in place of what is due. */
+/** Invalid responses of an API. */
 export const unreadableAnswers = [
   'nothing',
   'emptyObject',
@@ -17,7 +17,7 @@ export const unreadableAnswers = [
 
 export type UnreadableAnswer = (typeof unreadableAnswers)[number]
 
-/** Calls of one kind that are answered unreadably for a while. */
+/** Calls of one kind that get invalid responses for a while. */
 export interface AnswerFault {
   readonly server: 'kubernetes' | 'cloud'
   readonly method: string
@@ -27,12 +27,12 @@ export interface AnswerFault {
   readonly isSingle: boolean
   readonly answer: UnreadableAnswer
   readonly atMs: number
-  /** Calls from then on, or all calls within so many milliseconds. */
+  /** Number of affected calls; absent: all calls within a duration in milliseconds. */
   readonly times?: number
   readonly forMs?: number
 }
 
-/** What happens while the case is played. */
+/** A change while the case is played. */
 export interface Step {
   readonly atMs: number
   readonly create?: KubeObject
@@ -48,20 +48,20 @@ interface ObjectName {
   readonly name: string
 }
 
-/** What a manifest cannot say. */
+/** Properties of the environment that a manifest cannot express. */
 export interface Surroundings {
   readonly gitVersion?: string
-  /** Part of the nominal memory that guests see, in percent. */
+  /** Percentage of the nominal memory that guests see. */
   readonly memoryPercent?: number
-  /** Volumes that a node attaches at most. */
+  /** Maximum number of volumes that a node attaches. */
   readonly volumesPerNode?: number
-  /** Instance types that the cloud has no room for. */
+  /** Instance types for which the cloud has no capacity. */
   readonly soldOut?: readonly string[]
-  /** Instance types without a price; only where the engine alone decides. */
+  /** Instance types without a price; only if the engine runs alone. */
   readonly unpriced?: readonly string[]
-  /** Instances that the cloud lets the organisation have; at Clever Cloud vCPUs of workers. */
+  /** The cloud's quota of instances; at Clever Cloud of workers' vCPUs. */
   readonly quota?: number
-  /** Pods whose label `app` is one of these are refused by a plugin of the scheduler on every node. */
+  /** A scheduler plugin rejects pods with these values of the label `app` on every node. */
   readonly refusedApps?: readonly string[]
   readonly answers?: readonly AnswerFault[]
 }
@@ -73,33 +73,33 @@ export interface Case {
   readonly part: string
   readonly seed: number
   readonly provider: FuzzProvider
-  /** Instance types in the file format of the provider `kwok`; its own catalogue unless given. */
+  /** Instance types in the file format of the provider `kwok`; default: its own catalogue. */
   readonly catalogue?: readonly object[]
-  /** Created in this order, before the operator starts. What the API server refuses is omitted. */
+  /** Created in this order before the operator starts. Objects that the API server rejects are omitted. */
   readonly objects: readonly KubeObject[]
   readonly steps: readonly Step[]
   readonly settings: CaseSettings
   readonly surroundings: Surroundings
-  /** Virtual time after the last step or fault. */
+  /** Virtual minutes after the last step or fault. */
   readonly minutes: number
 }
 
-/** Behaviour of the operator that differs from its defaults. */
+/** Settings of the operator that differ from the defaults. */
 export type CaseSettings = Partial<
   Pick<Settings, 'compatibility' | 'preferences' | 'minValues'> & {
     readonly featureGates: Partial<Settings['featureGates']>
   }
 >
 
-/** What an oracle found. */
+/** A violation that an oracle found. */
 export interface Finding {
   readonly oracle: Oracle
-  /** One sentence with the objects. */
+  /** One sentence that names the objects. */
   readonly text: string
   readonly atMs: number
 }
 
-/** What cases are judged by; docs/fuzz.md says what each demands. */
+/** The oracles; docs/fuzz.md describes each. */
 type Oracle =
   | 'noThrow'
   | 'everyPodRuns'

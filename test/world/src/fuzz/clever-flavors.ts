@@ -2,11 +2,14 @@ interface CleverFlavor {
   readonly name: string
   readonly cpu: number
   readonly memoryKi: number
-  /** Of an hour, in hours of a 2XS. */
+  /** Price per hour relative to a 2XS. */
   readonly price: number
 }
 
-/** The flavors of Clever Cloud as its current image shows them (clever-cloud.md 20), for judges that know no product. */
+/**
+ * The flavors of Clever Cloud according to its current image (clever-cloud.md 20), for oracles that use no
+ * product code.
+ */
 export const cleverFlavors: readonly [CleverFlavor, ...CleverFlavor[]] = [
   { name: '2XS', cpu: 4, memoryKi: 3_715_344, price: 1 },
   { name: 'XS', cpu: 6, memoryKi: 7_553_664, price: 1.8527 },
@@ -16,7 +19,7 @@ export const cleverFlavors: readonly [CleverFlavor, ...CleverFlavor[]] = [
   { name: 'XL', cpu: 16, memoryKi: 30_584_176, price: 6.783 },
 ]
 
-/** Price of one hour of a flavor, in hours of a 2XS; undefined for an unknown one. */
+/** Price per hour of a flavor relative to a 2XS; undefined for an unknown one. */
 export function cleverPrice(flavor: string): number | undefined {
   return cleverFlavors.find(({ name }) => name === flavor)?.price
 }

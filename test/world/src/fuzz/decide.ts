@@ -1,4 +1,4 @@
-/** Runs the engine on a case directly, without a cluster. */
+/** Runs the engine on a case, without a cluster. */
 import {
   type InstanceType,
   type KubeObject,
@@ -12,7 +12,7 @@ import { defaultCatalogue, readCatalogue } from '@tenon/provider-kwok'
 import type { Case } from './case.ts'
 import type { Decision } from './oracles/decisions.ts'
 
-/** What is decided about the pods of a case on an empty cluster. */
+/** Decides about the pods of a case on an empty cluster. */
 export function decide(given: Case, improvement?: 'planned' | 'free'): Decision {
   const { claims, deferred, placements, failures, undecided, pricePerHour, faults } = schedule(
     inputOf(given, improvement),

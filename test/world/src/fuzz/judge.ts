@@ -1,4 +1,4 @@
-/** Judges one case, comparing it with a second one where necessary. */
+/** Judges one case, and compares it with a second one where necessary. */
 import type { Case, Finding } from './case.ts'
 import { decide } from './decide.ts'
 import { underOtherZones, underPlainNames } from './generate/draw.ts'
@@ -7,14 +7,14 @@ import { firstFitPrice } from './oracles/first-fit.ts'
 import { type Onlooker, play, type Played } from './play.ts'
 import type { PlantedFault } from './planted/planted-fault.ts'
 
-/** What is wrong with a case, and how much was looked at. */
+/** The violations of a case, and the number of checks. */
 export interface Judgement {
   readonly findings: readonly Finding[]
   readonly pods: number
   readonly nodes: number
 }
 
-/** Plays a case and tells what every oracle finds. */
+/** Plays a case and returns the findings of all oracles. */
 export async function judge(given: Case, fault?: PlantedFault, onlooker?: Onlooker): Promise<Judgement> {
   if (given.part === 'engine') return judgeDecisions(given)
   const played = await play(given, fault, onlooker)
@@ -46,8 +46,8 @@ function judgeDecisions(given: Case): Judgement {
 const tiny = 1e-9
 
 /**
- * The fleet as it was bought costs no more than a plain first fit. Two are taken, for which pods are tried in
- * which order is not settled: one that knows nothing of the product, and the product's own without improvements.
+ * The launched fleet must not cost more than a plain first fit. There are two of those, as the order of pods is
+ * arbitrary: one without any product code, and the engine's own without improvements.
  */
 async function priceFindings(given: Case, { settled }: Played): Promise<readonly Finding[]> {
   if (settled?.pricePerHour === undefined) return []
@@ -60,7 +60,7 @@ async function priceFindings(given: Case, { settled }: Played): Promise<readonly
   return [{ oracle: 'noHigherPrice', text, atMs: settled.atMs }]
 }
 
-/** What things are called decides nothing. */
+/** Names must not affect decisions. */
 async function nameFindings(
   given: Case,
   played: Played,

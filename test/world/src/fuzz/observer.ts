@@ -1,4 +1,4 @@
-/** Records what happens in a cluster while a case is played, from its API servers. */
+/** Records what happens in a cluster while a case is played, as its API servers see it. */
 import {
   disruptedTaint,
   karpenterKinds,
@@ -16,13 +16,13 @@ export interface PodRecord {
   /** `namespace/name` */
   readonly name: string
   readonly isDaemon: boolean
-  /** Whether it is never asked to leave a node that is disrupted. */
+  /** Whether it is not evicted when its node is disrupted. */
   readonly staysToTheEnd: boolean
   readonly createdMs: number
   node: string | undefined
   runningMs: number | undefined
   finishedMs: number | undefined
-  /** When its deletion was asked for. */
+  /** When its deletion was requested. */
   deletionMs: number | undefined
   goneMs: number | undefined
   /** When the operator evicted or deleted it. */
@@ -35,11 +35,11 @@ export interface NodeRecord {
   readonly createdMs: number
   readyMs: number | undefined
   goneMs: number | undefined
-  /** UIDs of pods of workloads that were ever bound to it. */
+  /** UIDs of workload pods that were ever bound to it. */
   readonly pods: Set<string>
 }
 
-/** An Event that tells of a node which does not take the pod it was launched for. */
+/** An Event about a node that rejected the pod it was launched for. */
 export interface Refusal {
   /** `namespace/name` */
   readonly pod: string
@@ -53,20 +53,20 @@ interface EventObject extends KubeObject {
   readonly involvedObject?: { readonly namespace?: string; readonly name?: string }
 }
 
-/** A pod that ran, untouched, on a node whose instance was taken away. */
+/** A pod whose instance was deleted while it was running and had not been evicted. */
 export interface Loss {
   readonly text: string
   readonly atMs: number
 }
 
-/** Follows pods and nodes from the outside. */
+/** Follows pods and nodes from outside of the operator. */
 export class Observer {
   readonly pods = new Map<string, PodRecord>()
   /** By UID. */
   readonly nodes = new Map<string, NodeRecord>()
   readonly losses: Loss[] = []
   readonly refusals: Refusal[] = []
-  /** NodeClaims that were ever created, by name, with the time they were launched. */
+  /** NodeClaims that were ever created, by name, with their launch times. */
   readonly claims = new Map<string, { readonly createdMs: number; launchedMs: number | undefined }>()
   readonly #world: World
   readonly #uidOf = new Map<string, string>()
@@ -103,7 +103,7 @@ export class Observer {
     })
   }
 
-  /** The way to the API server, with evictions and deletions of pods noted. */
+  /** Wraps the connection to the API server, and records evictions and deletions of pods. */
   watchingApi(inner: Transport): Transport {
     return {
       send: (request, signal) => {
@@ -118,7 +118,7 @@ export class Observer {
     }
   }
 
-  /** The way to the cloud, with instances noted that are taken from under running pods. */
+  /** Wraps the connection to the cloud, and records deletions of instances with running pods. */
   watchingCloud(inner: Transport): Transport {
     return {
       send: async (request, signal) => {
@@ -130,12 +130,12 @@ export class Observer {
     }
   }
 
-  /** Pods of workloads, in the order in which they were seen. */
+  /** Pods of workloads, in order of their creation. */
   workloadPods(): readonly PodRecord[] {
     return [...this.pods.values()].filter(({ isDaemon }) => !isDaemon)
   }
 
-  /** Whether every pod that is there and has not ended runs. */
+  /** Whether every existing pod that has not terminated is running. */
   get allRun(): boolean {
     return this.workloadPods().every(
       ({ goneMs, runningMs, finishedMs }) =>
@@ -191,7 +191,7 @@ export class Observer {
     if (isReady === true) known.readyMs ??= this.#now()
   }
 
-  /** The NodePool of a node of ours: people may label their own NodeGroups as they like. */
+  /** The NodePool of one of Tenon's nodes: users may put any labels on their own NodeGroups. */
   #poolOf({ metadata: { labels = {} } }: Node): string | undefined {
     const name = labels['clever-cloud.com/nodegroup']
     const group =
@@ -218,7 +218,7 @@ export class Observer {
     if (known !== undefined) known.evictedMs ??= this.#now()
   }
 
-  /** The instance of a provider ID is deleted now. */
+  /** Called when the instance of a provider ID is deleted. */
   #instanceEnds(providerId: string): void {
     const node = this.#world.nodes().find(({ spec }) => spec?.providerID === providerId)
     const known = this.nodes.get(node?.metadata.uid ?? '')

@@ -22,29 +22,29 @@ const minute = 60 * second
 /** Pods that can run do so within this time of the last change. */
 const patienceMs = 20 * minute
 
-/** What a case has shown. */
+/** The observations of a case. */
 export interface Played {
   readonly findings: readonly Finding[]
-  /** Objects that the API server let in; a manifest of these applies. */
+  /** Objects that the API server accepted; applying them as a manifest works. */
   readonly accepted: readonly KubeObject[]
-  /** When every pod ran for the first time, and what the fleet cost then; undefined for unknown prices. */
+  /** When every pod ran for the first time, and the price of the fleet then; undefined if unknown. */
   readonly settled: { readonly atMs: number; readonly pricePerHour: number | undefined } | undefined
   readonly pods: number
   readonly nodes: number
-  /** Names of the types of all instances that were launched, sorted. */
+  /** Sorted type names of all launched instances. */
   readonly launched: readonly string[]
 }
 
 let credentials: Promise<Credentials> | undefined
 
-/** Who looks on while a case is played. */
+/** Receives the log while a case is played. */
 export interface Onlooker {
-  /** Of what the operator logs; warnings and errors unless given. */
+  /** Log level; default: warnings and errors. */
   readonly level: LogLevel
   readonly log: (line: string) => void
 }
 
-/** @param fault planted at the ports of the product. */
+/** @param fault injected at the ports of the product. */
 export async function play(given: Case, fault?: PlantedFault, onlooker?: Onlooker): Promise<Played> {
   credentials ??= createCredentials(Date.UTC(2026, 0, 1))
   const { surroundings } = given
@@ -132,7 +132,7 @@ function cloudSettings({ surroundings }: Case) {
   }
 }
 
-/** What the platform counts for its control plane, and more than any case takes. */
+/** Resources of the platform's control plane, and more than any case needs. */
 const controlPlane = { cpu: 24, memoryGb: 24 }
 const plentyOfCpu = 4000
 
@@ -192,7 +192,7 @@ function lastChange({ steps, surroundings }: Case): number {
   return Math.max(0, ...steps.map(({ atMs }) => atMs), ...faults)
 }
 
-/** Whoever made a NodeGroup without a claim has it still, whatever its labels say. */
+/** NodeGroups of users still exist, whatever their labels. */
 function foreignGroupsStay(world: World, accepted: readonly KubeObject[]): readonly Finding[] {
   const made = accepted.filter(({ kind }) => kind === 'NodeGroup').map(({ metadata }) => metadata.name)
   if (made.length === 0) return []
@@ -233,7 +233,7 @@ function act(world: World, step: Step): void {
   }
 }
 
-/** A refusal by the API server is part of the game. */
+/** The API server may reject objects; that is not a finding. */
 function isLetIn(work: () => void): boolean {
   try {
     work()
@@ -244,7 +244,7 @@ function isLetIn(work: () => void): boolean {
   }
 }
 
-/** What the instances cost that are there now. */
+/** Price of the existing instances. */
 function fleetPrice(world: World, { provider, catalogue }: Case): number | undefined {
   if (provider === 'clever-cloud') {
     const own = world.nodeGroups().filter(({ metadata }) => metadata.ownerReferences !== undefined)

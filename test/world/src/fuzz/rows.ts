@@ -1,4 +1,4 @@
-/** The nodes that the pools of a case could bring, computed from the objects alone. */
+/** The nodes that the pools of a case could launch, computed from the objects alone. */
 import {
   type KubeObject,
   labels,
@@ -14,20 +14,20 @@ import { defaultCatalogue, readCatalogue } from '@tenon/provider-kwok'
 import type { Case, FuzzProvider } from './case.ts'
 import { cleverFlavors } from './clever-flavors.ts'
 
-/** Amounts in thousandths of a core, bytes and counts. */
+/** Millicores, bytes and counts. */
 export type Amounts = Readonly<Record<string, number>>
 
-/** One instance that a pool could bring. */
+/** One instance that a pool could launch. */
 export interface Row {
   readonly pool: NodePool
   readonly type: string
   readonly labels: Readonly<Record<string, string>>
   readonly taints: readonly Taint[]
   readonly capacity: Amounts
-  /** The capacity that the catalogue names: before an instance of the type is there nobody knows more. */
+  /** The capacity according to the catalogue: the real one is unknown before an instance of the type exists. */
   readonly promised: Amounts
   readonly allocatable: Amounts
-  /** Undefined when nobody knows it. */
+  /** Undefined if unknown. */
   readonly pricePerHour: number | undefined
 }
 
@@ -40,7 +40,7 @@ interface Instance {
   readonly pricePerHour: number | undefined
 }
 
-/** @param wanted values that pods name for keys which pools leave open. */
+/** @param wanted values that pods ask for, of keys that pools leave open. */
 export function rowsOf(given: Case, wanted: ReadonlyMap<string, ReadonlySet<string>>): readonly Row[] {
   const pools = given.objects.filter((object): object is NodePool => object.kind === 'NodePool')
   return pools.flatMap((pool) => {
@@ -157,7 +157,7 @@ function exoscaleInstances({ surroundings }: Case, nodeClass: KubeObject): reado
   return exoscaleInstanceTypes
     .filter(({ zones, gpus, name, family }) => {
       const isSold = zones.includes(zone) && surroundings.soldOut?.includes(name) !== true
-      // Their instances need another image, and disks of another size.
+      // They need another image and another disk size.
       return isSold && gpus === 0 && family !== 'storage'
     })
     .map(({ name, family, size, cpus, memoryBytes }): Instance => {
@@ -188,7 +188,10 @@ function exoscaleInstances({ surroundings }: Case, nodeClass: KubeObject): reado
     .filter(({ allocatable }) => Object.values(allocatable).every((amount) => amount > 0))
 }
 
-/** Labels of a fresh node: those of the instance and the template, with each choice the pool leaves. */
+/**
+ * The possible labels of a new node: those of the instance and the template, with each choice that the pool
+ * leaves.
+ */
 function labelings(
   pool: NodePool,
   instance: Readonly<Record<string, string>>,
@@ -219,10 +222,10 @@ function labelings(
   return open.map((each) => Object.fromEntries(each))
 }
 
-/** Stands for the value that a node gets for a key when nobody names one: another one for each node. */
+/** Stands for a generated value, different on each node, of a key without requested values. */
 export const unnamed = 'any'
 
-/** Values that a node may get for a key that the instance has not; undefined for none. */
+/** Possible values of a key that the instance does not have; undefined if none. */
 function choices(
   { operator, values = [] }: Requirement,
   wanted: ReadonlySet<string> = new Set(),
@@ -256,14 +259,14 @@ function admits({ operator, values = [] }: Requirement, value: string): boolean 
   }
 }
 
-/** The first less the second, for resources that the first has. */
+/** Subtracts; only resources of the first are kept. */
 export function less(amounts: Amounts, by: Amounts): Amounts {
   return Object.fromEntries(
     Object.entries(amounts).map(([name, amount]) => [name, amount - (ownValue(by, name) ?? 0)]),
   )
 }
 
-/** Sums over containers; what has a limit only asks for that. */
+/** Sums up containers; a limit without a request counts as a request. */
 export function requestsOf({ containers }: PodSpec): Amounts {
   return containers.reduce<Amounts>(
     (sum, { resources = {} }) => {

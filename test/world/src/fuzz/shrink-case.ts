@@ -7,10 +7,10 @@ export interface Shrunk {
   readonly finding: Finding
 }
 
-/** Plays a case; undefined when it does not fail in the way asked about. */
+/** Plays a case; undefined if it does not fail in the same way. */
 export type Attempt = (given: Case) => Promise<Finding | undefined>
 
-/** Fields without which an object is another one, or none. */
+/** Fields that identify an object and must be kept. */
 const needed: ReadonlySet<string> = new Set(
   (
     'apiVersion kind metadata name spec template containers image nodeClassRef group selector matchLabels ' +
@@ -19,8 +19,8 @@ const needed: ReadonlySet<string> = new Set(
 )
 
 /**
- * Tries smaller and smaller cases as long as `goesOn`.
- * @param attempt tells whether a smaller case still fails in the same way.
+ * Tries smaller cases while `goesOn` holds.
+ * @param attempt whether a smaller case still fails in the same way.
  */
 export async function shrinkCase(failing: Shrunk, attempt: Attempt, goesOn: () => boolean): Promise<Shrunk> {
   let best = failing
@@ -32,7 +32,7 @@ export async function shrinkCase(failing: Shrunk, attempt: Attempt, goesOn: () =
   }
   for (let found = true; found; ) {
     found = false
-    // What could not be omitted a moment ago is asked about again only once everything else has been.
+    // What could not be removed is only tried again after everything else has been tried.
     let asked = 0
     for (let isAtEnd = false; !isAtEnd; ) {
       isAtEnd = true
@@ -52,10 +52,10 @@ export async function shrinkCase(failing: Shrunk, attempt: Attempt, goesOn: () =
   return best
 }
 
-/** Every case with one thing less, big things first. */
+/** All cases with one part removed, large parts first. */
 function* smallerCases(given: Case): Generator<Case> {
   const { objects, catalogue } = given
-  // Halves first: most objects have nothing to do with it.
+  // Halves first: most objects are unrelated to the failure.
   for (const half of halves(objects)) yield { ...given, objects: half }
   for (const index of objects.keys()) yield { ...given, objects: objects.filter((_, at) => at !== index) }
   for (const steps of without(given.steps)) yield { ...given, steps: steps as Case['steps'] }
@@ -109,7 +109,7 @@ function* fewerReplicas(objects: readonly KubeObject[]): Generator<readonly Kube
   }
 }
 
-/** Every value that lacks one list element or one field, anywhere in it; larger parts first. */
+/** All values with one list element or field removed, at any depth; larger parts first. */
 function* simpler(value: unknown, name = ''): Generator {
   if (Array.isArray(value)) {
     if (value.length > 1 || !['containers', 'values', 'offerings', 'catalogue'].includes(name))

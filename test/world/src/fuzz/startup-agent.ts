@@ -3,7 +3,7 @@ import { kinds, type Node, type Taint } from '@tenon/api'
 import type { World } from '../world.ts'
 import { startupTaint } from './generate/pools.ts'
 
-/** Takes the start-up taint off a while after a node has got it: that may be when it registers, or later. */
+/** Removes the startup taint some time after it was set, perhaps only after registration. */
 export function playStartupAgent(world: World): void {
   const { local } = world.cluster.server
   const busyWith = new Set<string>()

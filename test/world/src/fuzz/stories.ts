@@ -1,4 +1,4 @@
-/** Cases of the part `stories`: short stories of the world, with some of the faults that deceive or that lie. */
+/** Cases of the part `stories`: short stories of the world with misleading faults. */
 import { SeededRandom } from '@tenon/runtime'
 import type { PlantedBug } from '../simulation/planted/planted-bug.ts'
 import { simulate } from '../simulation/simulation.ts'
@@ -19,7 +19,7 @@ const deceptions = [
   'starvation',
 ] as const satisfies readonly FaultKind[]
 
-/** The story of a seed; the same seed gives the same story. */
+/** Generates the story of a seed; deterministic. */
 export function drawStory(seed: number): Story {
   const dice = new Dice(new SeededRandom(`fuzz-stories-${seed}`))
   const one = dice.oneOf(deceptions)
@@ -32,7 +32,7 @@ export function drawStory(seed: number): Story {
   })
 }
 
-/** Plays a story; what it finds says how to play it again. */
+/** Plays a story; findings contain the command to replay it. */
 export async function judgeStory(
   story: Story,
   bug?: PlantedBug,

@@ -9,7 +9,7 @@ import {
 } from '@tenon/runtime'
 import type { AnswerFault, UnreadableAnswer } from './case.ts'
 
-/** The way to one server with the faults that concern it. */
+/** Wraps the connection to a server, and applies its faults. */
 export function unreadable(
   inner: Transport,
   server: AnswerFault['server'],
@@ -44,7 +44,7 @@ function concerns({ server, method, resource, isSingle }: AnswerFault, request: 
   const parts = path.split('/')
   const at = parts.lastIndexOf(resource)
   if (at < 0) return false
-  // The root of the API has parts of its own; what follows the resource is the object's name.
+  // Skips the API's root; the segment after the resource is the object's name.
   if (server === 'kubernetes' && at < 3) return false
   return isSingle === at < parts.length - 1
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type KubeObject, kinds, labels, podGroupKinds, type ResourceType } from '@tenon/api'
 import type { Stage } from '../testing/stage.test-support.ts'
-import { minutes, refusing } from '../testing/stage.test-support.ts'
+import { minutes, intercepting } from '../testing/stage.test-support.ts'
 import { group, joinAll, liveClaims, openGangs } from './gang-stage.test-support.ts'
 
 interface Running {
@@ -20,7 +20,7 @@ interface Running {
   /** Whose group: one of coscheduling, or one of Kubernetes that is disrupted as a whole. */
   readonly source?: 'coscheduling' | 'whole'
   /** What stands between the operator and the API server. */
-  readonly apiPath?: ReturnType<typeof refusing>
+  readonly apiPath?: ReturnType<typeof intercepting>
 }
 
 /** Nodes of 4 cores with members of a group that needs `minCount`. */
@@ -191,7 +191,7 @@ describe('nodes with pods of a group', () => {
 
   test('GNG-20 where one of the nodes of a group cannot be marked, none goes', async (t) => {
     let refused = 0
-    const apiPath = refusing((method, path, body) => {
+    const apiPath = intercepting((method, path, body) => {
       const isMark = method === 'PATCH' && path.endsWith('/nodes/node-n0') && body.includes('disrupted')
       if (isMark && refused === 0) refused++
       else return 'pass'
@@ -273,7 +273,7 @@ describe('nodes with pods of a group', () => {
   })
 
   test('GNG-20 as long as groups cannot be read no node with their pods goes', async (t) => {
-    const apiPath = refusing((_, path) => (path.includes('/podgroups') ? 'error' : 'pass'))
+    const apiPath = intercepting((_, path) => (path.includes('/podgroups') ? 'error' : 'pass'))
     const stage = await running(t, 4, { counts: [2, 2], drifted: 'n1', apiPath })
     await stage.pass(10 * minutes)
     for (const name of ['n0', 'n1']) {
@@ -284,7 +284,7 @@ describe('nodes with pods of a group', () => {
 
   test('GNG-20 nodes of a known group stay as long as another group on them cannot be read', async (t) => {
     let isVolcanoRead = false
-    const apiPath = refusing((_, path) =>
+    const apiPath = intercepting((_, path) =>
       path.includes('scheduling.volcano.sh') && !isVolcanoRead ? 'error' : 'pass',
     )
     const stage = await running(t, 4, { counts: [2, 2], drifted: 'n1', apiPath })

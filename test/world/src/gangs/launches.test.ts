@@ -6,7 +6,7 @@ import { kinds, labels, type NodeClaim, podGroupKinds } from '@tenon/api'
 import { defaultSettings } from '@tenon/operator'
 import { type Logger, silentLogger } from '@tenon/runtime'
 import { aType, unscheduled, waitingPod } from '../testing/pools.test-support.ts'
-import { minutes, refusing, seconds, type Stage } from '../testing/stage.test-support.ts'
+import { minutes, intercepting, seconds, type Stage } from '../testing/stage.test-support.ts'
 import {
   bind,
   group,
@@ -192,7 +192,9 @@ describe('which groups get nodes', () => {
   })
 
   test('GNG-35 an API server that serves none of the kinds says so without a Status: pods are ordinary, and nodes go', async (t) => {
-    const apiPath = refusing((_, path) => (/podgroups|provisioningrequests/.test(path) ? 'unserved' : 'pass'))
+    const apiPath = intercepting((_, path) =>
+      /podgroups|provisioningrequests/.test(path) ? 'unserved' : 'pass',
+    )
     const { stage } = await openGangs(t, {
       areServed: false,
       world: { apiPath },
@@ -213,7 +215,7 @@ describe('which groups get nodes', () => {
 
   test('GNG-36 without the right to read groups pods are ordinary', async (t) => {
     const isOfGroups = (path: string) => path.includes('/podgroups')
-    const apiPath = refusing((_, path) => (isOfGroups(path) ? 'forbidden' : 'pass'))
+    const apiPath = intercepting((_, path) => (isOfGroups(path) ? 'forbidden' : 'pass'))
     const warnings: string[] = []
     const logger: Logger = {
       ...silentLogger,
@@ -235,7 +237,7 @@ describe('which groups get nodes', () => {
   })
 
   test('GNG-36 without the right to read requests that is told once, and groups are read all the same', async (t) => {
-    const apiPath = refusing((_, path) => (path.includes('/provisioningrequests') ? 'forbidden' : 'pass'))
+    const apiPath = intercepting((_, path) => (path.includes('/provisioningrequests') ? 'forbidden' : 'pass'))
     const warnings: string[] = []
     const logger: Logger = {
       ...silentLogger,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type InstanceType, karpenterKinds, labels } from '@tenon/api'
 import { aType } from '../testing/pools.test-support.ts'
-import { hours, minutes, refusing, seconds, Stage } from '../testing/stage.test-support.ts'
+import { hours, minutes, intercepting, seconds, Stage } from '../testing/stage.test-support.ts'
 
 const reservation = 'example.com/reservation'
 
@@ -114,7 +114,7 @@ test('LIF-132 claims of a static pool drift, and are never consolidatable', asyn
 
 test('LIF-133 both conditions come in one write and go in one', async (t) => {
   const written: string[] = []
-  const apiPath = refusing((method, path, body) => {
+  const apiPath = intercepting((method, path, body) => {
     if (method === 'PATCH' && path.includes('/nodeclaims/a/status')) {
       const { status } = JSON.parse(body) as { status: { conditions?: readonly { type: string }[] } }
       const types = new Set((status.conditions ?? []).map(({ type }) => type))

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, karpenterKinds, kinds, labels } from '@tenon/api'
 import { mediumLabels, openDisruption } from '../disruption/disruption-stage.test-support.ts'
-import { minutes, refusing, seconds, type Stage } from '../testing/stage.test-support.ts'
+import { minutes, intercepting, seconds, type Stage } from '../testing/stage.test-support.ts'
 
 const pool = (nodes = '100%') => ({ disruption: { consolidateAfter: '30s', budgets: [{ nodes }] } })
 /** Nodes that are not on their way out, after the pool has had time to act. */
@@ -98,15 +98,15 @@ test('a node that becomes empty while another is checked waits for a check of it
 })
 
 test('a claim that cannot be deleted at first is untainted or removed later, not forgotten', async (t) => {
-  let isRefusing = true
-  const apiPath = refusing((method, path) =>
-    isRefusing && method === 'DELETE' && path.includes('/nodeclaims/') ? 'error' : 'pass',
+  let isRejecting = true
+  const apiPath = intercepting((method, path) =>
+    isRejecting && method === 'DELETE' && path.includes('/nodeclaims/') ? 'error' : 'pass',
   )
   const stage = await openDisruption(t, { ...pool(), apiPath })
   await stage.ready('a')
   await stage.pass(2 * minutes)
   assert.deepEqual(left(stage), ['a'])
-  isRefusing = false
+  isRejecting = false
   await stage.pass(2 * minutes)
   assert.deepEqual(left(stage), [])
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, karpenterKinds, kinds } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
-import { minutes, refusing, seconds, Stage } from '../testing/stage.test-support.ts'
+import { minutes, intercepting, seconds, Stage } from '../testing/stage.test-support.ts'
 
 const protectedPod = { annotations: { [annotations.doNotDisrupt]: 'true' } }
 
@@ -27,9 +27,9 @@ test('LIF-80 of a pod that is gone before its turn nothing is said', async (t) =
 })
 
 test('LIF-85 an eviction that meets another pod is dropped without a word, until the drain asks again', async (t) => {
-  let isRefusing = true
-  const apiPath = refusing((method, path) =>
-    method === 'POST' && path.includes('/pods/p/eviction') && isRefusing ? 'conflict' : 'pass',
+  let isRejecting = true
+  const apiPath = intercepting((method, path) =>
+    method === 'POST' && path.includes('/pods/p/eviction') && isRejecting ? 'conflict' : 'pass',
   )
   const stage = await Stage.open(t, { apiPath })
   await stage.ready('a')
@@ -41,7 +41,7 @@ test('LIF-85 an eviction that meets another pod is dropped without a word, until
   assert.ok(attempts > 40, String(attempts))
   assert.deepEqual(stage.events('Evicted'), [])
   assert.equal(await stage.metric('pods_drained_total'), 0)
-  isRefusing = false
+  isRejecting = false
   await stage.pass(3 * seconds)
   assert.ok(stage.isLeaving('p'))
 })
@@ -100,7 +100,7 @@ test('LIF-88 a drain without a claim, or whose Node is gone, counts under no rea
 
 test('LIF-89 a thousand pods that are to go at once are each evicted, and each once', async (t) => {
   const evictions = new Map<string, number>()
-  const apiPath = refusing((method, path) => {
+  const apiPath = intercepting((method, path) => {
     const name = /\/pods\/([^/]+)\/eviction/.exec(path)?.[1]
     if (method === 'POST' && name !== undefined) evictions.set(name, (evictions.get(name) ?? 0) + 1)
     return 'pass'
@@ -157,11 +157,11 @@ test('LIF-95 a deadline that is put off does not hold for pods that wait already
 
 test('LIF-97 a pod that is gone when its time is up is dropped, until the drain asks again', async (t) => {
   let attempts = 0
-  let isRefusing = true
-  const apiPath = refusing((method, path) => {
+  let isRejecting = true
+  const apiPath = intercepting((method, path) => {
     if (method !== 'DELETE' || !path.includes('/pods/p')) return 'pass'
     attempts++
-    return isRefusing ? 'notFound' : 'pass'
+    return isRejecting ? 'notFound' : 'pass'
   })
   const stage = await Stage.open(t, { apiPath })
   await stage.ready('a', { terminationGracePeriod: '0s' })
@@ -171,7 +171,7 @@ test('LIF-97 a pod that is gone when its time is up is dropped, until the drain 
   // The cache shows it still; asking each second would only find that it does.
   assert.ok(attempts >= 5 && attempts <= 7, String(attempts))
   assert.equal(await stage.metric('pods_drained_total'), 0)
-  isRefusing = false
+  isRejecting = false
   await stage.pass(12 * seconds)
   assert.ok(stage.isLeaving('p'))
   assert.equal(await stage.metric('pods_drained_total', { reason: 'Forceful Termination' }), 1)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { karpenterKinds, labels } from '@tenon/api'
 import { ProviderError } from '@tenon/provider'
 import type { Transport } from '@tenon/runtime'
-import { minutes, refusing, seconds, Stage } from '../testing/stage.test-support.ts'
+import { minutes, intercepting, seconds, Stage } from '../testing/stage.test-support.ts'
 
 test('LIF-1 nothing is launched before the finalizer is stored', async (t) => {
   const stage = await Stage.open(t)
@@ -73,7 +73,7 @@ test('LIF-3 LIF-4 a launched claim carries its instance, keeps its own labels an
 
 test('LIF-5 a status write that fails after the launch is made up for without a second launch', async (t) => {
   let refusals = 2
-  const apiPath = refusing((method, path) =>
+  const apiPath = intercepting((method, path) =>
     method === 'PATCH' && path.includes('/nodeclaims/a/status') && refusals-- > 0 ? 'error' : 'pass',
   )
   const stage = await Stage.open(t, { apiPath })

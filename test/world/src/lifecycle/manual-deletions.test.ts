@@ -15,7 +15,7 @@ import { kwokNodeClassKind } from '@tenon/provider-kwok'
 import { Secret } from '@tenon/runtime'
 import { aDeployment, aKwokPool, deploymentKind, World } from '../world.ts'
 import { ScriptedCloud } from '../testing/scripted-cloud.test-support.ts'
-import { minutes, refusing, seconds, Stage } from '../testing/stage.test-support.ts'
+import { minutes, intercepting, seconds, Stage } from '../testing/stage.test-support.ts'
 
 const policies = ['Background', 'Foreground', 'Orphan'] as const
 type Policy = (typeof policies)[number]
@@ -151,15 +151,15 @@ test('LIF-50 a claim deleted while the cloud is still launching it takes its ins
 })
 
 test('LIF-50 LIF-146 a claim deleted after a launch that was not written down takes its instance along', async (t) => {
-  let isRefusing = true
-  const apiPath = refusing((method, path) =>
-    isRefusing && method === 'PATCH' && path.includes('/nodeclaims/a/status') ? 'error' : 'pass',
+  let isRejecting = true
+  const apiPath = intercepting((method, path) =>
+    isRejecting && method === 'PATCH' && path.includes('/nodeclaims/a/status') ? 'error' : 'pass',
   )
   const stage = await Stage.open(t, { apiPath })
   await stage.claim('a')
   assert.equal(stage.claimNow('a')?.status?.providerID, undefined)
   assert.equal(stage.cloud.instances.length, 1)
-  isRefusing = false
+  isRejecting = false
   stage.delete(karpenterKinds.nodeClaim, 'a')
   await stage.pass(minutes)
   assertNothingLeft(stage, 1)

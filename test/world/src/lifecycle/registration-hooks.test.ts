@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { kinds, labels, type Node, unregisteredTaint } from '@tenon/api'
 import type { RegistrationHook, RegistrationVerdict } from '@tenon/provider'
-import { minutes, refusing, seconds, Stage } from '../testing/stage.test-support.ts'
+import { minutes, intercepting, seconds, Stage } from '../testing/stage.test-support.ts'
 
 /** A hook that answers what its `verdict` says at the time, and notes when it was asked. */
 class Hook implements RegistrationHook {
@@ -153,7 +153,7 @@ test('a hook that waits without saying how long is asked with growing pauses', a
 
 test('a node counts as created once, also when the claim could not be written at first', async (t) => {
   let refusals = 2
-  const apiPath = refusing((method, path, body) =>
+  const apiPath = intercepting((method, path, body) =>
     method === 'PATCH' && path.includes('/nodeclaims/a/status') && body.includes('nodeName') && refusals-- > 0
       ? 'conflict'
       : 'pass',

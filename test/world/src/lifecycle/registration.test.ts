@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { karpenterKinds, kinds, labels, unregisteredTaint } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
-import { minutes, refusing, seconds, Stage } from '../testing/stage.test-support.ts'
+import { minutes, intercepting, seconds, Stage } from '../testing/stage.test-support.ts'
 
 test('LIF-15 LIF-17 LIF-18 a node that joins is taken over by its claim', async (t) => {
   const stage = await Stage.open(t)
@@ -135,7 +135,7 @@ describe('RPB-20 a startup taint that an agent takes off never comes back', () =
     test(`while write ${at} to the Node is on its way`, async (t) => {
       let writes = 0
       let stage: Stage | undefined
-      const apiPath = refusing((method, path) => {
+      const apiPath = intercepting((method, path) => {
         if (method === 'PATCH' && path.startsWith('/api/v1/nodes/node-a') && ++writes === at && stage)
           takeOff(stage)
         return 'pass'
@@ -201,9 +201,9 @@ test('LIF-23 API-112 with two nodes of one provider ID the claim goes 15 min lat
 })
 
 test('LIF-24 a conflict on the Node is tried again, Registered waits for it', async (t) => {
-  let isRefusing = true
-  const apiPath = refusing((method, path, body) =>
-    method === 'PATCH' && path.includes('/nodes/node-a') && body.includes('finalizers') && isRefusing
+  let isRejecting = true
+  const apiPath = intercepting((method, path, body) =>
+    method === 'PATCH' && path.includes('/nodes/node-a') && body.includes('finalizers') && isRejecting
       ? 'conflict'
       : 'pass',
   )
@@ -211,7 +211,7 @@ test('LIF-24 a conflict on the Node is tried again, Registered waits for it', as
   await stage.claim('a')
   await stage.join('a')
   assert.equal(stage.state('a', 'Registered'), 'Unknown/NodeNotFound')
-  isRefusing = false
+  isRejecting = false
   await stage.pass(3 * seconds)
   assert.equal(stage.state('a', 'Registered'), 'True/Registered')
 })
@@ -247,7 +247,7 @@ test('LIF-31 a node that appears late, before anybody looked, still registers', 
 
 test('LIF-31 a conflict while it registers is no reason to give up the claim', async (t) => {
   let refusals = 1
-  const apiPath = refusing((method, path, body) =>
+  const apiPath = intercepting((method, path, body) =>
     method === 'PATCH' && path.includes('/nodes/node-a') && body.includes('finalizers') && refusals-- > 0
       ? 'conflict'
       : 'pass',

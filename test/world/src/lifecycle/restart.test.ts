@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, karpenterKinds } from '@tenon/api'
-import { minutes, refusing, seconds, Stage } from '../testing/stage.test-support.ts'
+import { minutes, intercepting, seconds, Stage } from '../testing/stage.test-support.ts'
 
 test('LIF-146 a claim whose launch was not written down gets the same instance', async (t) => {
-  let isRefusing = true
-  const apiPath = refusing((method, path) =>
-    isRefusing && method === 'PATCH' && path.includes('/nodeclaims/a/status') ? 'error' : 'pass',
+  let isRejecting = true
+  const apiPath = intercepting((method, path) =>
+    isRejecting && method === 'PATCH' && path.includes('/nodeclaims/a/status') ? 'error' : 'pass',
   )
   const stage = await Stage.open(t, { apiPath })
   await stage.claim('a')
-  isRefusing = false
+  isRejecting = false
   await stage.restart()
   assert.equal(stage.state('a', 'Launched'), 'True/Launched')
   assert.equal(stage.cloud.instances.length, 1)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { kinds } from '@tenon/api'
 import { type Logger, silentLogger } from '@tenon/runtime'
-import { type Interception, minutes, refusing, seconds, Stage } from '../testing/stage.test-support.ts'
+import { type Interception, minutes, intercepting, seconds, Stage } from '../testing/stage.test-support.ts'
 
 /** Counts lines by their message. */
 function counted(): { readonly logger: Logger; readonly count: (message: string) => number } {
@@ -22,7 +22,7 @@ const isStatusOf = (claim: string, method: string, path: string) =>
 test('a launch is told once it is stored, also when another process has to store it', async (t) => {
   const { logger, count } = counted()
   let verdict: ReturnType<Interception> = 'error'
-  const apiPath = refusing((method, path) => (isStatusOf('a', method, path) ? verdict : 'pass'))
+  const apiPath = intercepting((method, path) => (isStatusOf('a', method, path) ? verdict : 'pass'))
   const stage = await Stage.open(t, { logger, apiPath })
   await stage.claim('a')
   await stage.pass(10 * seconds)
@@ -36,7 +36,7 @@ test('a launch is told once it is stored, also when another process has to store
 
 test('nothing is told of a claim that was gone when its transition was to be stored', async (t) => {
   const { logger, count } = counted()
-  const apiPath = refusing((method, path) => (isStatusOf('a', method, path) ? 'notFound' : 'pass'))
+  const apiPath = intercepting((method, path) => (isStatusOf('a', method, path) ? 'notFound' : 'pass'))
   const stage = await Stage.open(t, { logger, apiPath })
   await stage.claim('a')
   await stage.pass(5 * seconds)

@@ -12,13 +12,13 @@ import {
 import { defaultSettings, type Settings } from '@tenon/operator'
 import { ProviderError } from '@tenon/provider'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
-import { hours, minutes, refusing, seconds, Stage } from '../testing/stage.test-support.ts'
+import { hours, minutes, intercepting, seconds, Stage } from '../testing/stage.test-support.ts'
 import {
   aType,
   createPool,
   madeClaims,
   PoolCloud,
-  toldAbout,
+  objectsWithEvent,
   waitingPod,
 } from '../testing/pools.test-support.ts'
 import { aKwokPool, World, type WorldOptions } from '../world.ts'
@@ -175,7 +175,7 @@ describe('pools that are not evaluated', () => {
     await stage.pass(3 * seconds)
     assert.deepEqual(poolsOf(madeClaims(stage)), ['default'])
     assert.deepEqual(applied(madeClaims(stage)[0] as NodeClaim), [priceApplied])
-    assert.deepEqual(toldAbout(stage, 'NoCompatibleInstanceTypes'), [])
+    assert.deepEqual(objectsWithEvent(stage, 'NoCompatibleInstanceTypes'), [])
 
     await stage.pass(minutes)
     waitingPod(stage, 'late', { cpu: '3' })
@@ -271,9 +271,9 @@ describe('what overlays say of themselves', () => {
   })
 
   test('no pool is evaluated before every overlay was told its outcome; pods wait in silence', async (t) => {
-    let isRefusing = true
-    const apiPath = refusing((method, path) =>
-      isRefusing && method === 'PATCH' && path.includes('/nodeoverlays/') ? 'conflict' : 'pass',
+    let isRejecting = true
+    const apiPath = intercepting((method, path) =>
+      isRejecting && method === 'PATCH' && path.includes('/nodeoverlays/') ? 'conflict' : 'pass',
     )
     const { stage } = await openPools(t, { apiPath })
     createOverlay(stage, anOverlay('discount', { priceAdjustment: '-10%' }))
@@ -283,7 +283,7 @@ describe('what overlays say of themselves', () => {
     assert.deepEqual(states(stage, 'discount'), ['absent', 'absent'])
     assert.deepEqual(madeClaims(stage), [])
     assert.deepEqual(stage.events('FailedScheduling'), [])
-    isRefusing = false
+    isRejecting = false
     await stage.pass(minutes)
     assert.deepEqual(states(stage, 'discount'), succeeded)
     assert.deepEqual(applied(madeClaims(stage)[0] as NodeClaim), [priceApplied])
@@ -291,7 +291,7 @@ describe('what overlays say of themselves', () => {
 
   test('they are evaluated every 6 h and when a spec changes, and written only when that is news', async (t) => {
     let writes = 0
-    const apiPath = refusing((method, path) => {
+    const apiPath = intercepting((method, path) => {
       if (method === 'PATCH' && path.includes('/nodeoverlays/')) writes++
       return 'pass'
     })

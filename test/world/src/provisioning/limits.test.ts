@@ -8,7 +8,7 @@ import { defaultSettings } from '@tenon/operator'
 import { ProviderError } from '@tenon/provider'
 import type { Clock, Transport } from '@tenon/runtime'
 import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
-import { aType, createPool, toldAbout, waitingPod } from '../testing/pools.test-support.ts'
+import { aType, createPool, objectsWithEvent, waitingPod } from '../testing/pools.test-support.ts'
 import { aKwokPool } from '../world.ts'
 
 const dynamicLimit = 3
@@ -159,5 +159,5 @@ test('a pool at its limit says so, and so do the pods that wait', async (t) => {
   await stage.pass(30 * seconds)
   assert.equal(living(stage, 'default'), dynamicLimit)
   assert.match(stage.events('FailedScheduling')[0]?.message ?? '', /limit/)
-  assert.deepEqual(toldAbout(stage, 'LimitReached'), ['NodePool/default'])
+  assert.deepEqual(objectsWithEvent(stage, 'LimitReached'), ['NodePool/default'])
 })

@@ -10,7 +10,13 @@ import {
   type SelectingWorkload,
 } from '@tenon/api'
 import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
-import { aType, madeClaims, toldAbout, unscheduled, waitingPod } from '../testing/pools.test-support.ts'
+import {
+  aType,
+  madeClaims,
+  objectsWithEvent,
+  unscheduled,
+  waitingPod,
+} from '../testing/pools.test-support.ts'
 import { aKwokPool } from '../world.ts'
 
 const group = { app: 'web' }
@@ -81,7 +87,7 @@ describe('pods of nodes that go away', () => {
     assert.deepEqual(nodeClaimRequests(stage), ['1'])
     waitingPod(stage, 'pending', { cpu: '3' })
     await stage.pass(5 * seconds)
-    assert.ok(!toldAbout(stage, 'Nominated').includes('Pod/running'))
+    assert.ok(!objectsWithEvent(stage, 'Nominated').includes('Pod/running'))
     assert.ok(!stage.events('Nominated').some(({ message }) => message.includes('node/node-a')))
   })
 
@@ -309,6 +315,6 @@ describe('the default spread', () => {
       ({ spec }) => spec.requirements.find(({ key }) => key === labels.zone)?.values?.join() ?? '',
     )
     assert.deepEqual(zones.toSorted(), ['zone-1', 'zone-2'])
-    assert.equal(toldAbout(stage, 'Nominated').length, 4)
+    assert.equal(objectsWithEvent(stage, 'Nominated').length, 4)
   })
 })

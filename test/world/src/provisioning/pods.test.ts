@@ -3,13 +3,13 @@ import { describe, type TestContext, test } from 'node:test'
 import { karpenterKinds, kinds, labels, nodePoolHash, type OwnerReference } from '@tenon/api'
 import { ProviderError } from '@tenon/provider'
 import { rfc3339 } from '@tenon/runtime'
-import { refusing, seconds, Stage } from '../testing/stage.test-support.ts'
+import { intercepting, seconds, Stage } from '../testing/stage.test-support.ts'
 import {
   aType,
   createPool,
   madeClaims,
   PoolCloud,
-  toldAbout,
+  objectsWithEvent,
   unscheduled,
   waitingPod,
 } from '../testing/pools.test-support.ts'
@@ -125,7 +125,7 @@ describe('which pods get a node', () => {
     waitingPod(stage, 'other', { spec: { schedulerName: 'somebody-else' } })
     await stage.pass(5 * seconds)
     assert.equal(madeClaims(stage).length, 1)
-    assert.deepEqual(toldAbout(stage, 'Nominated'), ['Pod/other'])
+    assert.deepEqual(objectsWithEvent(stage, 'Nominated'), ['Pod/other'])
   })
 
   test('SCH-6 SCH-8 SCH-11 pods that cannot be served are left out, others proceed', async (t) => {
@@ -165,8 +165,8 @@ describe('which pods get a node', () => {
     waitingPod(stage, 'plain')
     await stage.pass(5 * seconds)
     assert.equal(madeClaims(stage).length, 1)
-    assert.deepEqual(toldAbout(stage, 'Nominated'), ['Pod/plain'])
-    assert.deepEqual(toldAbout(stage, 'FailedScheduling').toSorted(), [
+    assert.deepEqual(objectsWithEvent(stage, 'Nominated'), ['Pod/plain'])
+    assert.deepEqual(objectsWithEvent(stage, 'FailedScheduling').toSorted(), [
       'Pod/claim-lost',
       'Pod/claim-missing',
       'Pod/claim-terminating',
@@ -183,8 +183,8 @@ describe('which pods get a node', () => {
     })
     waitingPod(stage, 'plain')
     await stage.pass(5 * seconds)
-    assert.deepEqual(toldAbout(stage, 'FailedScheduling'), ['Pod/device'])
-    assert.deepEqual(toldAbout(stage, 'Nominated'), ['Pod/plain'])
+    assert.deepEqual(objectsWithEvent(stage, 'FailedScheduling'), ['Pod/device'])
+    assert.deepEqual(objectsWithEvent(stage, 'Nominated'), ['Pod/plain'])
     assert.equal(await stage.metric('scheduler_unschedulable_pods_count'), 1)
   })
 
@@ -225,16 +225,16 @@ describe('when a decision is made', () => {
 
   test('SCH-20 nothing is decided while a claim has no instance', async (t) => {
     const stage = await openStage(t)
-    let isRefusing = true
+    let isRejecting = true
     stage.cloud.onCreate = () => {
-      if (isRefusing) throw new Error('the cloud does not answer')
+      if (isRejecting) throw new Error('the cloud does not answer')
     }
     waitingPod(stage, 'first', { cpu: '3' })
     await stage.pass(5 * seconds)
     waitingPod(stage, 'second', { cpu: '3' })
     await stage.pass(30 * seconds)
     assert.equal(madeClaims(stage).length, 1)
-    isRefusing = false
+    isRejecting = false
     await stage.pass(60 * seconds)
     assert.equal(madeClaims(stage).length, 2)
   })
@@ -251,13 +251,13 @@ describe('when a decision is made', () => {
     assert.equal(listings, 1)
     await stage.pass(60 * seconds)
     assert.equal(listings, 7)
-    assert.deepEqual(toldAbout(stage, 'NoCompatibleInstanceTypes'), ['NodePool/default'])
+    assert.deepEqual(objectsWithEvent(stage, 'NoCompatibleInstanceTypes'), ['NodePool/default'])
   })
 })
 
 describe('which NodePools launch', () => {
   test('SCH-24 pools that are not ready, unknown, leaving or static launch nothing', async (t) => {
-    const apiPath = refusing((method, path) =>
+    const apiPath = intercepting((method, path) =>
       method === 'PATCH' && path.includes('/nodepools/unknown/status') ? 'error' : 'pass',
     )
     const stage = await openStage(t, { apiPath, pool: { replicas: 0 } })
@@ -285,7 +285,7 @@ describe('which NodePools launch', () => {
     const { metadata } = waitingPod(stage, 'pod')
     await stage.pass(5 * seconds)
     assert.deepEqual(madeClaims(stage), [])
-    assert.deepEqual(toldAbout(stage, 'FailedScheduling'), [])
+    assert.deepEqual(objectsWithEvent(stage, 'FailedScheduling'), [])
     const { failure } = stage.operator.operator.state.podDecisions.get(metadata.uid ?? '')
     assert.match(failure ?? '', /no NodePool is ready/)
   })
@@ -304,7 +304,7 @@ describe('which NodePools launch', () => {
       madeClaims(stage).map(({ metadata }) => metadata.labels?.[labels.nodePool]),
       ['default'],
     )
-    assert.deepEqual(toldAbout(stage, 'NoCompatibleInstanceTypes'), ['NodePool/broken'])
+    assert.deepEqual(objectsWithEvent(stage, 'NoCompatibleInstanceTypes'), ['NodePool/broken'])
   })
 })
 
@@ -362,7 +362,7 @@ describe('the claim that is made', () => {
   test('SCH-128 a pool that exceeds its limit by now gets no more claims', async (t) => {
     let created = 0
     let stage: Stage | undefined
-    const apiPath = refusing((method, path) => {
+    const apiPath = intercepting((method, path) => {
       if (method === 'POST' && path.endsWith('/nodeclaims') && ++created === 1)
         stage?.patch(karpenterKinds.nodePool, 'default', { spec: { limits: { cpu: '1' } } })
       return 'pass'

@@ -1,13 +1,13 @@
-/** The log lines of the controllers, checked for forbidden content. */
+/** Checks the controllers' log lines for forbidden content. */
 
 /** Lines kept for the trace. */
 const keptLines = 2000
 
-/** What JavaScript says of a mistake in the program, which no fault of the world excuses. */
+/** Messages of JavaScript errors that mean a bug, whatever faults the world has. */
 const programErrors =
   /is not a function|Cannot (read|set) propert|is not iterable|is not defined|Assertion|Maximum call stack/
 
-/** Receives what all controllers log. */
+/** Receives the log of all controllers. */
 export class ControllerLogs {
   readonly #secrets: readonly string[]
   readonly #heard: (line: string) => void
@@ -15,7 +15,10 @@ export class ControllerLogs {
   #leak: string | undefined
   #mistake: string | undefined
 
-  /** @param secrets texts that no line may show. @param heard told every line. */
+  /**
+   * @param secrets must not appear in any line.
+   * @param heard called with every line.
+   */
   constructor(secrets: readonly string[], heard: (line: string) => void) {
     this.#secrets = secrets
     this.#heard = heard
@@ -34,7 +37,7 @@ export class ControllerLogs {
     return this.#lines
   }
 
-  /** Says what is wrong with the lines so far. */
+  /** Reports violations in the lines so far. */
   check(violate: (invariant: string, text: string) => void): void {
     if (this.#leak !== undefined)
       violate('noSecretsInLogs', `a log line shows a secret: ${this.#leak.slice(0, 80)}`)

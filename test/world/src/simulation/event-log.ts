@@ -5,10 +5,10 @@ import type { Clock } from '@tenon/runtime'
 /** Lines kept for the trace; older ones only count in the hash. */
 const keptLines = 20_000
 
-/** Characters that are hashed together. */
+/** Characters that are hashed at once. */
 const hashedAtOnce = 16_384
 
-/** The log of one run. Lines hold no secrets and nothing that differs between equal runs. */
+/** The log of one run. Lines contain no secrets and nothing that differs between equal runs. */
 export class EventLog {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #hash = createHash('sha256')

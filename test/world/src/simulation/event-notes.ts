@@ -1,16 +1,16 @@
-/** Stores the Events of controllers in large worlds, where they would be half of all requests. */
+/** Records Events of controllers in large worlds without the API server: they would be half of all requests. */
 import type { EventInput, EventRecorder } from '@tenon/kube'
 import { type Clock, rfc3339 } from '@tenon/runtime'
 
 const keptLines = 200
-/** What is said again within this time is omitted. */
+/** Repeated Events within this time are dropped. */
 const repeatMs = 10 * 60_000
 
-/** The newest Events as lines, without an API server. */
+/** The newest Events as lines. */
 export class EventNotes implements EventRecorder {
   readonly #clock: Pick<Clock, 'now'>
   #lines: string[] = []
-  /** When a text was said last. */
+  /** When a text was last recorded. */
   readonly #said = new Map<string, number>()
 
   constructor(clock: Pick<Clock, 'now'>) {

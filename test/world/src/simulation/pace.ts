@@ -5,7 +5,7 @@ import type { Settings } from '@tenon/operator'
 import { isLarge, type Story } from './story.ts'
 import { csiDriver } from './workload/applications.ts'
 
-/** Times of one run. */
+/** Intervals of one run. */
 export interface Pace {
   readonly cluster: Pick<
     DevClusterOptions<Exoscale>,
@@ -18,18 +18,18 @@ export interface Pace {
     readonly retryPeriodMs: number
   }
   readonly settings: Partial<Settings>
-  /** Whether anybody writes Events. */
+  /** Whether controllers write Events. */
   readonly writesEvents: boolean
-  /** A scrape is compared every so many minutes. */
+  /** Minutes between checks of metrics. */
   readonly scrapeMinutes: number
 }
 
 /**
- * Heartbeats at a third of their usual rate; in large worlds at a thirtieth, with a leader that renews
- * every 20 s, pending pods that are gathered for three seconds and ask again every ten minutes, a look for
- * disruptions every minute while there is nothing to do (with fewer, to replace a whole fleet that has drifted
- * would outlast the calm), one for drift every half hour, controllers that look at many pods once in five
- * seconds, no Events, no metrics of single objects, and fewer scrapes.
+ * Heartbeats at a third of their usual rate. In large worlds: heartbeats at a thirtieth, lease renewals every
+ * 20 s, pending pods batched for three seconds and retried every ten minutes, disruption checks every minute
+ * while there is nothing to do (a longer interval would not replace a drifted fleet within the calm phase),
+ * drift checks every half hour, controllers of many pods every five seconds, no Events, no metrics of single
+ * objects, and fewer scrapes.
  */
 export function paceOf(story: Story): Pace {
   const large = isLarge(story)
@@ -53,7 +53,7 @@ export function paceOf(story: Story): Pace {
       },
       ...(large && { scheduler: { eventsPerSecond: 0, eventBurst: 0 } }),
     },
-    // It looks at nodes that change at once, and at the others for instances that are gone.
+    // Changed nodes are checked at once; this check finds nodes whose instances are gone.
     cloud: large ? { cloudControllerPeriodMs: 180_000 } : {},
     election: large
       ? { leaseDurationMs: 120_000, renewDeadlineMs: 80_000, retryPeriodMs: 20_000 }

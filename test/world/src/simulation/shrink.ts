@@ -2,22 +2,22 @@
 import { type FaultKind, faultKinds, type Story, type WorkloadKind, workloadKinds } from './story.ts'
 import type { Violation } from './invariants/scene.ts'
 
-/** A story and how it fails. */
+/** A story and its violation. */
 export interface Failure {
   readonly story: Story
   readonly violation: Violation
 }
 
-/** Fewer nodes than this leave no room for a workload worth the name. */
+/** With fewer nodes there is hardly any workload. */
 const fewestNodes = 4
 
-/** Plays a story; undefined when it does not fail. */
+/** Plays a story; undefined if it does not fail. */
 export type Attempt = (story: Story) => Promise<Violation | undefined>
 
 /**
- * Cuts the story off behind its failure, then omits fault and workload kinds, halves first,
- * as long as the same invariant fails.
- * @param attempts how many stories may be played.
+ * Ends the story right after its failure, then omits kinds of faults and workload, halves first, as long as the
+ * same invariant fails.
+ * @param attempts maximum number of stories to play.
  */
 export async function shrink(failure: Failure, attempt: Attempt, attempts: number): Promise<Failure> {
   let best = failure
@@ -51,7 +51,7 @@ export async function shrink(failure: Failure, attempt: Attempt, attempts: numbe
   return best
 }
 
-/** Omits all of the kinds, else each half of them, down to single ones. */
+/** Omits all of the kinds, or else each half of them, down to single ones. */
 async function leaveOut<T>(
   kinds: readonly T[],
   tries: (kinds: readonly T[]) => Promise<boolean>,

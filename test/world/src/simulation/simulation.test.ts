@@ -12,11 +12,11 @@ const once = (): ReturnType<typeof simulate> => (played ??= simulate(short(3)))
 
 async function hashInAnotherProcess(story: Story): Promise<string> {
   let hash = ''
-  const told = (_: Story, verdict: Verdict) => {
+  const ended = (_: Story, verdict: Verdict) => {
     hash = verdict.hash
     return true
   }
-  await playAll([story], { told, underWay: () => undefined }, 1)
+  await playAll([story], { ended, progress: () => undefined }, 1)
   return hash
 }
 

@@ -33,7 +33,7 @@ import { kindsOf, playWorkload } from './workload/play-workload.ts'
 
 const minute = 60_000
 
-/** What a run has shown. */
+/** The results of a run. */
 export interface Report {
   readonly story: Story
   readonly violation: Violation | undefined
@@ -42,15 +42,15 @@ export interface Report {
   readonly events: number
   readonly checks: number
   readonly faults: ReadonlyMap<FaultKind, number>
-  /** Instances launched, and the most nodes and pods seen at a time. */
+  /** Launched instances, and the maximum numbers of nodes and pods. */
   readonly launches: number
   readonly mostNodes: number
   readonly mostPods: number
-  /** Nodes over the whole run, on average. */
+  /** Average number of nodes. */
   readonly meanNodes: number
   /** Controller processes started. */
   readonly processes: number
-  /** Virtual minutes from the last fault until all was well. */
+  /** Virtual minutes from the last fault until everything was well. */
   readonly calmMinutes: number
   /** The last events, and the last lines of the controllers' logs. */
   readonly tail: readonly string[]
@@ -59,9 +59,9 @@ export interface Report {
   readonly clusterEvents: readonly string[]
 }
 
-/** Where a run has got to. */
+/** The progress of a run. */
 export interface Moment {
-  /** Virtual time since the beginning; beyond `ofMs` when the faults have stopped. */
+  /** Virtual time since the beginning; more than `ofMs` in the calm phase. */
   readonly atMs: number
   readonly ofMs: number
   readonly nodes: number
@@ -70,8 +70,8 @@ export interface Moment {
 }
 
 /**
- * Runs a story to its end, or to the first invariant that does not hold.
- * @param watch told every virtual minute where the run has got to; it changes nothing of it.
+ * Runs a story to its end, or to the first violation.
+ * @param watch called every virtual minute; must not affect the run.
  */
 export async function simulate(
   story: Story,
@@ -86,7 +86,7 @@ export async function simulate(
     seed: story.seed,
     servesBuffers: kinds.has('buffers'),
     ...setupOf(story, pace, { scheduler, hasDrivers: kinds.has('devices'), guests: random.fork('guests') }),
-    // Everything here waits for promises only.
+    // Everything here only awaits promises.
     turns: 1,
   })
   const logs = new ControllerLogs(world.secrets(), (line) => {
@@ -147,7 +147,7 @@ export async function simulate(
     playProcessFaults(fleet, faults),
     views.play(world, fleet, faults),
     scheduler.play(world, faults),
-    lies.tellTruth,
+    lies.stopLying,
   ]
   const census = new Census(world)
   const violate = checker.violate.bind(checker)
@@ -234,10 +234,13 @@ class Census {
   }
 }
 
-/** Whether the controllers try again forever what was in vain, as Karpenter does. */
+/** Whether the controllers retry failing moves for ever, as Karpenter does. */
 const repeats = ({ settings }: OperatorFleet): boolean => settings.compatibility === 'karpenter'
 
-/** Goes on until everything has been well for a while, or should have been. @returns how long it took. */
+/**
+ * Continues until everything has been well for a while, or the time limit.
+ * @returns how long it took.
+ */
 async function untilWell(
   world: World,
   {
@@ -291,7 +294,7 @@ function newestEvents(world: World, limit: number): readonly string[] {
     })
 }
 
-/** What the workload needs; what is read of the API is part of what a seed replays. */
+/** The kinds that the workload needs. Requests to the API are part of what a seed replays, so no others are read. */
 function readingOf(
   kinds: ReturnType<typeof kindsOf>,
 ): Pick<Settings, 'featureGates' | 'ignoreDraRequests' | 'vpaPredictions'> {
@@ -308,7 +311,7 @@ function readingOf(
   }
 }
 
-/** What has to be put right before the end. */
+/** Problems that must be solved before the end. */
 function troubleIn(
   world: World,
   cloud: ReturnType<typeof cloudIn>,

@@ -1,18 +1,18 @@
 /** The story of a simulation: everything that a run depends on, as data. */
 
-/** How much goes wrong. */
+/** How frequent faults are. */
 export type FaultLevel = 'none' | 'low' | 'high' | 'storm'
 
 export const faultLevels: readonly FaultLevel[] = ['none', 'low', 'high', 'storm']
 
-/** Clouds that a story may be played at. */
+/** Clouds that a story may use. */
 export const cloudNames = ['exoscale', 'clever-cloud', 'cluster-api'] as const
 
 export type CloudName = (typeof cloudNames)[number]
 
-/** What may go wrong; each kind draws from a random source of its own, so one can be omitted. */
+/** Kinds of faults. Each has its own random source, so one can be omitted without affecting the others. */
 export const faultKinds = [
-  /** 409 to a write. */
+  /** 409 for a write. */
   'conflict',
   /** 429 with Retry-After. */
   'throttle',
@@ -20,40 +20,40 @@ export const faultKinds = [
   'serverError',
   /** The connection breaks before the effect. */
   'lostRequest',
-  /** The write takes effect, its answer is lost. */
+  /** The write takes effect, its response is lost. */
   'lostReply',
-  /** No answer until the client gives up; half of the time with the effect. */
+  /** No response until the client's timeout; half of the time with the effect. */
   'timeout',
   /** Lists take seconds. */
   'slowList',
-  /** A list as it was when the same was asked before; in stories of node groups only. */
+  /** An earlier response to the same list; in stories of node groups only. */
   'staleList',
-  /** A good status, and an answer that is not what was asked for; half of the time after the effect. */
+  /** A successful status with a wrong body; half of the time after the effect. */
   'wrongReply',
   /** Watches break. */
   'watchDrop',
   /** Watches end with 410. */
   'watchGone',
-  /** Watches tell late, each kind by its own delay, so that kinds overtake each other. */
+  /** Watch events are delayed, by another time for each kind, so that kinds overtake each other. */
   'watchDelay',
   'cloudRefusal',
   'cloudLostRequest',
   'cloudLostReply',
   'cloudWrongReply',
-  /** Types and the whole zone run out. */
+  /** Types and the whole zone run out of capacity. */
   'drought',
   'failedOperation',
-  /** A deletion that is accepted and then fails: the instance goes on. */
+  /** A deletion is accepted and then fails: the instance continues to run. */
   'failedDeletion',
-  /** A creation that stays pending, and deletions that take half an hour. */
+  /** A creation stays pending, and deletions take half an hour. */
   'hangingOperation',
   'neverBoots',
   'neverJoins',
-  /** The instance joins, and its node never gets ready. */
+  /** The instance joins, but its node never becomes ready. */
   'neverReady',
-  /** Guests see less memory than their type has: a little in three of four worlds, more of it for a while. */
+  /** Guests see less memory than nominal: slightly less in three of four worlds, much less for a while. */
   'smallGuests',
-  /** Clever Cloud: what the platform tries again by itself. */
+  /** Clever Cloud: an error that the platform retries by itself. */
   'upstreamError',
   /** Clever Cloud: nodes come minutes late. */
   'slowSync',
@@ -61,61 +61,64 @@ export const faultKinds = [
   'groupVanishes',
   /** Clever Cloud: a user deletes a NodeGroup. */
   'groupDeleted',
-  /** Clever Cloud: a user asks for another number of nodes of a NodeGroup. */
+  /** Clever Cloud: a user changes the node count of a NodeGroup. */
   'groupResized',
   /** Clever Cloud: the platform's own autoscaler is on. */
   'ownAutoscaler',
-  /** Clever Cloud: a user makes a NodeGroup with the labels of a claim's own. */
+  /** Clever Cloud: a user creates a NodeGroup with the labels of a claim's own. */
   'foreignGroup',
   /** Cluster API: its controller of MachineDeployments lags by minutes. */
   'laggingController',
   /** Cluster API: a user deletes a Machine. */
   'machineDeleted',
-  /** Cluster API: a user asks for other replicas of a MachineDeployment. */
+  /** Cluster API: a user changes the replicas of a MachineDeployment. */
   'replicasEdited',
   /** Cluster API: a user changes the template of a MachineDeployment, which rolls. */
   'templateRolled',
   /** Cluster API: a user pauses a MachineDeployment for a while. */
   'deploymentPaused',
-  /** Instances vanish. */
+  /** Instances disappear. */
   'instanceDeath',
-  /** Kubelets fall silent, for seconds or for minutes. */
+  /** Kubelets stop reporting, for seconds or for minutes. */
   'silentKubelet',
-  /** A driver of devices crashes: what it published is gone for seconds or minutes. */
+  /** A device driver crashes: its ResourceSlices disappear for seconds or minutes. */
   'driverCrash',
-  /** The controller's process dies, at a write or between two. */
+  /** The controller's process crashes, at a write or between two. */
   'crash',
-  /** The controllers end cleanly and start again with other options. */
+  /** The controllers stop cleanly and start again with other options. */
   'reconfigure',
-  /** The controller's process stands still. */
+  /** The controller's process is paused. */
   'pause',
   /** The wall clock of the controller's host jumps. */
   'clockJump',
-  /** The controller's process gets so little CPU that it stands still for seconds again and again. */
+  /** The controller's process gets so little CPU that it pauses for seconds again and again. */
   'starvation',
-  /** Watches of one kind, of some or of all tell up to five minutes late. */
+  /** Watch events of one, some or all kinds are delayed by up to five minutes. */
   'lateWatch',
-  /** One list of a kind is empty, half, or as it was at first. */
+  /** One list of a kind is empty, incomplete, or outdated. */
   'wrongList',
-  /** A watch tells that objects were deleted which are there. */
+  /** A watch reports the deletion of existing objects. */
   'falseDeletion',
-  /** For a while another cluster's server answers. */
+  /** Another cluster's server responds for a while. */
   'otherCluster',
   /** Exoscale: reads miss a new instance, for seconds or up to ten minutes. */
   'laggingCloud',
-  /** Exoscale: instances are made and refused, refused and made, made twice, or shown with a wrong age or wrong labels. */
+  /**
+   * Exoscale: a creation is reported wrongly or made twice, or an instance is shown with a wrong age or wrong
+   * labels.
+   */
   'lyingCloud',
-  /** A plugin of the scheduler refuses some pods on some nodes for a while. */
+  /** A scheduler plugin rejects some pods on some nodes for a while. */
   'stubbornScheduler',
-  /** A kubelet comes back under another name. */
+  /** A kubelet restarts with another name. */
   'renamedKubelet',
-  /** From the start NodePools have labels that a kubelet may not set; in half of the seeds. */
+  /** From the start, in half of the seeds, NodePools have labels that a kubelet may not set. */
   'kubeletLabels',
 ] as const
 
 export type FaultKind = (typeof faultKinds)[number]
 
-/** Those that strike a request to the API server. */
+/** The kinds that affect requests to the API server. */
 export const apiFaultKinds: readonly FaultKind[] = [
   'conflict',
   'throttle',
@@ -126,7 +129,7 @@ export const apiFaultKinds: readonly FaultKind[] = [
   'wrongReply',
 ]
 
-/** What the cluster is asked to do; each kind draws from a random source of its own. */
+/** Kinds of workload; each has its own random source. */
 export const workloadKinds = [
   'deployments',
   'daemonSets',
@@ -149,56 +152,55 @@ export const workloadKinds = [
   'expiry',
   'staticPools',
   'unsatisfiable',
-  /** Nodes are emptied and replaced by cheaper ones, not only removed once they are empty. */
+  /** Nodes are replaced by cheaper ones, instead of only being removed when empty. */
   'consolidation',
-  /** Applications with a node for each pod that are stopped, and started again soon. */
+  /** Applications with one pod per node that are stopped and soon started again. */
   'restarts',
   /** Templates of NodePools change every few minutes. */
   'poolRollouts',
-  /** People protect single nodes for a while. */
+  /** Users protect single nodes for a while. */
   'protectedNodes',
-  /** People take the finalizers off claims that are starting. */
+  /** Users remove the finalizers of starting claims. */
   'abandonedClaims',
-  /** CapacityBuffers, and pods that come for the room; only in stories that name it. */
+  /** CapacityBuffers, and pods that use their capacity; only in stories that name the kind. */
   'buffers',
-  /** Pods that claim GPUs as devices, whose drivers publish late; only in stories that name it, at Exoscale. */
+  /** Pods that claim GPUs as devices, whose drivers publish late; only in stories that name the kind, at Exoscale. */
   'devices',
-  /** PodGroups, with the feature gate for them; only in stories that name it. */
+  /** PodGroups, with their feature gate; only in stories that name the kind. */
   'gangs',
 ] as const
 
 export type WorkloadKind = (typeof workloadKinds)[number]
 
-/** One run. The same story gives the same events, bit for bit. */
+/** One run. The same story yields the same events, bit for bit. */
 export interface Story {
   readonly seed: number
-  /** Virtual hours with workload and faults; the calm after them comes on top. */
+  /** Virtual hours with workload and faults; the calm phase is added. */
   readonly hours: number
-  /** Nodes that the workload fills at its usual height, roughly. */
+  /** Approximate number of nodes that the workload usually fills. */
   readonly nodes: number
   readonly faults: FaultLevel
   readonly withoutFaults: readonly FaultKind[]
   readonly withoutWorkloads: readonly WorkloadKind[]
-  /** Kinds that play a part whatever the seed says. */
+  /** Kinds that are included whatever the seed. */
   readonly withWorkloads?: readonly WorkloadKind[]
-  /** The cloud, unless it is Exoscale. */
+  /** Default: Exoscale. */
   readonly provider?: CloudName
   /** Name of a planted bug. */
   readonly mutation?: string
 }
 
-/** The cloud that a story is played at. */
 export const cloudOfStory = ({ provider = 'exoscale' }: Pick<Story, 'provider'>): CloudName => provider
 
-/** Whether a world is so large that what costs much and shows little is coarser in it. */
+/** Whether expensive parts of the world are coarser because of its size. */
 export const isLarge = ({ nodes }: Pick<Story, 'nodes'>): boolean => nodes >= 50
 
-/** A story without anything omitted. */
+/** A story without omissions. */
 export function aStory(seed: number, change: Partial<Story> = {}): Story {
   return { seed, hours: 2, nodes: 15, faults: 'high', withoutFaults: [], withoutWorkloads: [], ...change }
 }
 
-/** @throws Error naming the first field that is wrong. */
+/** @throws Error naming the first invalid field. */
 export function parseStory(value: unknown): Story {
   const fields = value as Partial<Record<keyof Story, unknown>> | null
   if (typeof fields !== 'object' || fields === null) throw new Error('the trace holds no story')

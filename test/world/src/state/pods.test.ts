@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { kinds, type Pod } from '@tenon/api'
 import type { Operator } from '@tenon/operator'
 import { seconds, Stage } from '../testing/stage.test-support.ts'
-import { aType, madeClaims, PoolCloud, toldAbout, waitingPod } from '../testing/pools.test-support.ts'
+import { aType, madeClaims, PoolCloud, objectsWithEvent, waitingPod } from '../testing/pools.test-support.ts'
 
 /** Node `node-a` of 4 cores, a NodePool that is healthy, and a cloud that sells the like. */
 async function openStage(t: TestContext): Promise<{ readonly stage: Stage; readonly cloud: PoolCloud }> {
@@ -52,7 +52,7 @@ test('STA-121 for a pod that is bound while a pass is under way no node is bough
   await bind(stage, 'early', 'node-a')
   await stage.pass(30 * seconds)
   assert.deepEqual(madeClaims(stage), [])
-  assert.deepEqual(toldAbout(stage, 'Nominated'), [])
+  assert.deepEqual(objectsWithEvent(stage, 'Nominated'), [])
 
   // What it takes is gone from the node for those that come later.
   waitingPod(stage, 'late', { cpu: '100m' })

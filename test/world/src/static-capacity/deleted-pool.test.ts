@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { karpenterKinds } from '@tenon/api'
 import { LoggedErrors } from '../disruption/disruption-stage.test-support.ts'
-import { minutes, refusing, type Stage } from '../testing/stage.test-support.ts'
+import { minutes, intercepting, type Stage } from '../testing/stage.test-support.ts'
 import { joinAll, openStatic } from './static-stage.test-support.ts'
 
 test('a static NodePool that is deleted while its drifted nodes are replaced is no error', async (t) => {
   const logger = new LoggedErrors()
   let staged: Stage | undefined
   let isDeleted = false
-  const apiPath = refusing((method, path, body) => {
+  const apiPath = intercepting((method, path, body) => {
     const isMark = method === 'PATCH' && path.includes('/nodes/') && body.includes('karpenter.sh/disrupted')
     if (isMark && !isDeleted && staged !== undefined) {
       isDeleted = true

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, karpenterKinds } from '@tenon/api'
 import { type LogFields, type Logger, silentLogger } from '@tenon/runtime'
-import { hours, minutes, refusing, seconds, type Stage } from '../testing/stage.test-support.ts'
+import { hours, minutes, intercepting, seconds, type Stage } from '../testing/stage.test-support.ts'
 import { madeClaims } from '../testing/pools.test-support.ts'
 import {
   joinAll,
@@ -126,19 +126,19 @@ test('STA-83 a node that is going already counts as gone', async (t) => {
 })
 
 test('STA-84 a deletion that the API refuses is an error, changes no count and is tried again', async (t) => {
-  let isRefusing = true
+  let isRejecting = true
   const isDeletion = (method: string, path: string) => method === 'DELETE' && path.includes('/nodeclaims/')
   const logger = new Errors()
   const stage = await openStatic(t, 2, {
     logger,
-    apiPath: refusing((method, path) => (isRefusing && isDeletion(method, path) ? 'error' : 'pass')),
+    apiPath: intercepting((method, path) => (isRejecting && isDeletion(method, path) ? 'error' : 'pass')),
   })
   await joinAll(stage)
   await resize(stage, 1)
   assert.ok(logger.controllers.has('static.deprovisioning'))
   const { active, deleting } = stage.operator.operator.state.poolClaims.of('default')
   assert.deepEqual([active.length, deleting.length], [2, 0])
-  isRefusing = false
+  isRejecting = false
   await stage.pass(minutes)
   assert.equal(staying(stage).length, 1)
 })

@@ -10,7 +10,7 @@ import {
   type NodePool,
   sameTaint,
 } from '@tenon/api'
-import { minutes, refusing, seconds, type Stage } from '../testing/stage.test-support.ts'
+import { minutes, intercepting, seconds, type Stage } from '../testing/stage.test-support.ts'
 import { createPool } from '../testing/pools.test-support.ts'
 import { aKwokPool } from '../world.ts'
 import { joinAll, openStatic, resize, stayingNames } from './static-stage.test-support.ts'
@@ -139,12 +139,12 @@ test('DIS-80 DIS-81 so many at a time as the limit has room for, without a limit
 })
 
 test('STA-87 DIS-82 while a pool has nodes too many none is replaced', async (t) => {
-  let isRefusing = false
-  const apiPath = refusing((method, path) =>
-    isRefusing && method === 'DELETE' && path.includes('/nodeclaims/') ? 'error' : 'pass',
+  let isRejecting = false
+  const apiPath = intercepting((method, path) =>
+    isRejecting && method === 'DELETE' && path.includes('/nodeclaims/') ? 'error' : 'pass',
   )
   const { stage, old } = await openDrifted(t, 3, { apiPath })
-  isRefusing = true
+  isRejecting = true
   for (const replicas of [2, 0]) {
     await resize(stage, replicas)
     await allow(stage, '1')
@@ -152,7 +152,7 @@ test('STA-87 DIS-82 while a pool has nodes too many none is replaced', async (t)
     assert.deepEqual([counts(stage), tainted(stage, old)], [[3, 0, 0], []], `of ${replicas}`)
   }
   await resize(stage, 2)
-  isRefusing = false
+  isRejecting = false
   await stage.pass(5 * minutes)
   assert.deepEqual(counts(stage), [2, 1, 0])
   assert.equal(await stage.metric('nodeclaims_created_total', { reason: 'drifted' }), 1)
@@ -240,16 +240,16 @@ test('a node stays when its successor is deleted, which is noticed at once', asy
 })
 
 test('DIS-172 a node whose successor cannot be created is active again, and no room is lost', async (t) => {
-  let isRefusing = false
+  let isRejecting = false
   let look = (): readonly number[] => []
   const whenRefused: (readonly number[])[] = []
-  const apiPath = refusing((method, path) => {
-    if (!isRefusing || method !== 'POST' || !path.endsWith('/nodeclaims')) return 'pass'
+  const apiPath = intercepting((method, path) => {
+    if (!isRejecting || method !== 'POST' || !path.endsWith('/nodeclaims')) return 'pass'
     whenRefused.push(look())
     return 'error'
   })
   const { stage, old } = await openDrifted(t, 2, { apiPath, pool: { limits: { nodes: '3' } } })
-  isRefusing = true
+  isRejecting = true
   look = () => counts(stage)
   stage.patch(karpenterKinds.nodePool, 'default', { spec: { disruption: { budgets: [{ nodes: '1' }] } } })
   await stage.world.clock.advanceUntil(() => whenRefused.length > 0, 11 * seconds)
@@ -260,7 +260,7 @@ test('DIS-172 a node whose successor cannot be created is active again, and no r
   for (const name of old) assert.equal(stage.state(name, 'DisruptionReason'), 'absent')
 
   // The room is released once the request cannot come true any more.
-  isRefusing = false
+  isRejecting = false
   await stage.pass(minutes)
   await allow(stage, '1')
   assert.deepEqual(counts(stage), [2, 1, 0])

@@ -92,6 +92,6 @@ export function createPool(stage: Stage, pool: NodePool): void {
 }
 
 /** Objects that the events of a reason are about. */
-export function toldAbout(stage: Stage, reason: string): readonly string[] {
+export function objectsWithEvent(stage: Stage, reason: string): readonly string[] {
   return stage.events(reason).map(({ object }) => object)
 }

@@ -359,7 +359,7 @@ const refusals = {
 } as const
 
 /** Refuses requests as a test says. */
-export function refusing(decide: Interception): (inner: Transport) => Transport {
+export function intercepting(decide: Interception): (inner: Transport) => Transport {
   return (inner) => ({
     send: async (request, signal) => {
       const text = typeof request.body === 'string' ? request.body : new TextDecoder().decode(request.body)

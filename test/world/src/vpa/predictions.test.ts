@@ -19,7 +19,7 @@ import {
 } from '../disruption/replacing-stage.test-support.ts'
 import { left, tainted } from '../disruption/disruption-stage.test-support.ts'
 import { madeClaims } from '../testing/pools.test-support.ts'
-import { minutes, refusing, seconds, type Stage } from '../testing/stage.test-support.ts'
+import { minutes, intercepting, seconds, type Stage } from '../testing/stage.test-support.ts'
 import { deploymentKind } from '../world.ts'
 
 const definitionKind: ResourceType = {
@@ -143,7 +143,7 @@ describe('consolidation of pods with a VerticalPodAutoscaler', () => {
 
   test('BUF-100 nothing is consolidated before what pods will ask for could be read', async (t) => {
     let isDown = true
-    const apiPath = refusing((method, path) =>
+    const apiPath = intercepting((method, path) =>
       isDown && method === 'GET' && path.includes('deployments/web') ? 'error' : 'pass',
     )
     const stage = await open(t, { apiPath, idle: true })

@@ -5,7 +5,7 @@ import type { Names } from './names.ts'
 
 export const zones = ['zone-a', 'zone-b', 'zone-c'] as const
 
-/** An own set of types; `undefined` stands for the catalogue that the provider brings. */
+/** A random set of types; undefined: the provider's own catalogue. */
 export function aCatalogue(dice: Dice, names: Names): readonly object[] | undefined {
   if (dice.chance(0.15)) return undefined
   const prices = dice.oneOf(['linear', 'linear', 'wild', 'equal', 'free', 'tiny'] as const)

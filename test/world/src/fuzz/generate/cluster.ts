@@ -5,7 +5,7 @@ import { zones } from './catalogue.ts'
 import type { Names } from './names.ts'
 import { aPodSpec, type PodContext, type Rarity, values } from './pod-spec.ts'
 
-/** Of the volumes of all clusters. */
+/** The CSI driver of all volumes. */
 export const csiDriver = 'csi.example.com'
 
 export interface ClusterPlan {
@@ -14,12 +14,12 @@ export interface ClusterPlan {
   readonly zones: readonly string[]
   readonly most: PodContext['most']
   readonly rare: Rarity
-  /** Most applications, and most pods of one. */
+  /** Maximum number of applications, and of pods of each. */
   readonly apps: number
   readonly replicas: number
 }
 
-/** Everything but pools and classes. */
+/** Everything except NodePools and node classes. */
 export function aWorkload(plan: ClusterPlan): readonly KubeObject[] {
   const { dice } = plan
   const storage = someStorage(plan)

@@ -1,4 +1,4 @@
-/** Draws the cases of each part from their seeds. */
+/** Generates the cases of each part from seeds. */
 import { SeededRandom } from '@tenon/runtime'
 import { type KubeObject, parseResource } from '@tenon/api'
 import { Dice } from '../../simulation/workload/workload-context.ts'
@@ -16,7 +16,7 @@ import { hostileNames, type Names, plainNames } from './names.ts'
 import { rarityOf } from './pod-spec.ts'
 import { somePools } from './pools.ts'
 
-/** Parts whose cases are objects. */
+/** Parts whose cases consist of objects. */
 export const caseParts = [
   'engine',
   'cluster',
@@ -30,7 +30,7 @@ export const caseParts = [
 
 type CasePart = (typeof caseParts)[number]
 
-/** Which part of the product a case is about. */
+/** Which part of the product a case tests. */
 export const parts = [...caseParts, 'stories'] as const
 
 export type Part = (typeof parts)[number]
@@ -49,21 +49,21 @@ export const partTexts: Readonly<Record<Part, string>> = {
   stories: 'short stories of the world with views that deceive, clouds that lie, kubelets under other names',
 }
 
-/** The case of a seed; the same seed gives the same case. */
+/** Generates the case of a seed; deterministic. */
 export function drawCase(part: CasePart, seed: number): Case {
   const random = new SeededRandom(`fuzz-${part}-${seed}`)
   const dice = new Dice(random)
   return drawn[part](dice, seed)
 }
 
-/** The case with each zone under the name of another. */
+/** Permutes the names of zones in a case. */
 export function underOtherZones(given: Case): Case {
   const others = new Map(zones.map((zone, index) => [zone, zones[(index + 1) % zones.length]]))
   const text = JSON.stringify(given).replaceAll(/zone-[abc]/g, (zone) => others.get(zone as 'zone-a') ?? zone)
   return JSON.parse(text) as Case
 }
 
-/** The case with plain names wherever it has inherited ones; of cases of the part `names`. */
+/** Replaces inherited names such as `constructor` by plain ones, in a case of the part `names`. */
 export function underPlainNames(given: Case): Case {
   const plain = new Map<string, string>(
     (Object.entries(hostileNames(given.seed)) as [keyof Names, string][]).flatMap(([use, name]) => [
@@ -239,7 +239,7 @@ function onCleverCloud(dice: Dice, seed: number, part: Part, names: Names, rarit
   }
 }
 
-/** NodeGroups that people have made, some of them with labels as Tenon writes them. No pod of a case goes there. */
+/** NodeGroups of users, some with labels like those that Tenon writes. No pod of a case runs there. */
 function someGroups(dice: Dice): readonly KubeObject[] {
   return Array.from({ length: dice.oneOf([0, 1, 3]) }, (_, index) => {
     const own = dice.oneOf<Readonly<Record<string, string>>>([
@@ -263,7 +263,7 @@ function someGroups(dice: Dice): readonly KubeObject[] {
   })
 }
 
-/** Workloads grow and shrink, so that instances are launched and released. */
+/** Scales workloads up and down, so that instances are launched and removed. */
 function someSteps(dice: Dice, { objects }: Case): readonly Step[] {
   const scaled = objects.filter(({ kind }) => kind === 'Deployment' || kind === 'StatefulSet')
   return scaled.flatMap(({ apiVersion, kind, metadata }) => {
@@ -283,7 +283,7 @@ interface Listed {
   readonly resources: { readonly cpu: string; readonly memory: string }
 }
 
-/** What a pod may ask for: most of an ordinary type, so that some types are too small. */
+/** The maximum requests of a pod: most of an ordinary type, so that some types are too small. */
 function largest(types: readonly Listed[] | undefined): { cpuMillis: number; memoryMib: number } {
   if (types === undefined) return { cpuMillis: 7500, memoryMib: 15_000 }
   const sorted = types
@@ -314,7 +314,7 @@ function adversities(dice: Dice, { provider, objects }: Case): Surroundings {
   ])
 }
 
-/** A pod that an instance has room for by its type, and none for by what its guest sees. */
+/** A pod that fits an instance by its nominal memory, but not by what the guest sees. */
 function aTightPod(dice: Dice, { provider, catalogue }: Case, memoryPercent: number): readonly KubeObject[] {
   const nominalMib =
     provider === 'exoscale'

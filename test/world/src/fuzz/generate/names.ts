@@ -1,12 +1,12 @@
-/** Names that users may give, plain or such as every JavaScript object inherits. */
+/** Names that users may choose: plain ones, or those that every JavaScript object inherits. */
 
-/** Keys that a case uses for labels, taints, topologies, resources and the like. */
+/** Keys that a case uses for labels, taints, topologies, resources and so on. */
 export interface Names {
   readonly team: string
   readonly rack: string
   readonly tier: string
   readonly taint: string
-  /** Without a domain; the part behind the slash of a resource. */
+  /** Without a domain: the part of a resource name after the slash. */
   readonly device: string
   readonly version: string
 }
@@ -20,7 +20,7 @@ export const plainNames: Names = {
   version: 'version',
 }
 
-/** Valid as label keys, and properties of every object or array. */
+/** Properties of every object or array that are valid label keys. */
 export const inheritedNames = [
   'constructor',
   'toString',
@@ -32,7 +32,7 @@ export const inheritedNames = [
   'length',
 ] as const
 
-/** Each name in place of another; what is drawn decides which. */
+/** Assigns inherited names in an order that depends on `offset`. */
 export function hostileNames(offset: number): Names {
   const name = (index: number): string =>
     inheritedNames[(offset + index) % inheritedNames.length] ?? inheritedNames[0]

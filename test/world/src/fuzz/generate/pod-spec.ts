@@ -1,4 +1,4 @@
-/** Random pod specs that use every field scheduling may depend on. */
+/** Random pod specs with every field that scheduling may depend on. */
 import {
   type Affinity,
   labels,
@@ -12,7 +12,7 @@ import type { Dice } from '../../simulation/workload/workload-context.ts'
 import { zones } from './catalogue.ts'
 import type { Names } from './names.ts'
 
-/** What a case may be about; the fields of the others are rarer. */
+/** What a case focuses on; fields of other themes are rarer. */
 const themes = [
   'initContainers',
   'selectors',
@@ -32,10 +32,16 @@ const themes = [
 
 type Theme = (typeof themes)[number]
 
-/** How likely a field is in a case of a plan. */
+/**
+ * Whether to generate a field.
+ * @param usual its probability in a case of its theme.
+ */
 export type Rarity = (theme: Theme, usual: number) => boolean
 
-/** Draws some themes; `rarity` is 0 for none of the fields at all. */
+/**
+ * Draws some themes.
+ * @param rarity 0: none of the fields at all.
+ */
 export function rarityOf(dice: Dice, rarity: number): Rarity {
   const drawn = new Set(Array.from({ length: 3 }, () => dice.oneOf(themes)))
   return (theme, usual) => dice.chance(Math.min(0.8, usual * rarity * (drawn.has(theme) ? 6 : 0.4)))
@@ -46,20 +52,20 @@ export interface PodContext {
   readonly dice: Dice
   readonly names: Names
   readonly app: string
-  /** All applications, this one included. */
+  /** All applications, including this one. */
   readonly apps: readonly string[]
-  /** Values of the label for the zone. */
+  /** Values of the zone label. */
   readonly zones: readonly string[]
-  /** Claims that exist, by name. */
+  /** Names of existing claims. */
   readonly claims: readonly string[]
   readonly storageClasses: readonly string[]
   readonly priorityClasses: readonly string[]
-  /** The largest request that some node has room for. */
+  /** The largest request that fits some node. */
   readonly most: { readonly cpuMillis: number; readonly memoryMib: number }
   readonly rare: Rarity
 }
 
-/** Everything but the containers' images is drawn. */
+/** Draws everything except images. */
 export function aPodSpec(context: PodContext): Partial<PodSpec> & { readonly containers: readonly object[] } {
   const { dice, rare } = context
   const spec: Record<string, unknown> = {
@@ -106,7 +112,7 @@ function aContainer(context: PodContext, name: string): object {
 }
 
 function someResources({ dice, most, names, rare }: PodContext): ResourceRequirements {
-  // Mostly a small part of the largest node; now and then nothing, all of it, or more than there is.
+  // Usually a small part of the largest node; sometimes nothing, all of it, or more.
   const share = dice.oneOf([0.01, 0.05, 0.1, 0.2, 0.3, 0.45, 0.6, 0.9, 1])
   const cpu = `${Math.max(1, Math.round(most.cpuMillis * share))}m`
   const memory = `${Math.max(1, Math.round(most.memoryMib * dice.oneOf([0.01, 0.05, 0.1, 0.3, 0.45, 0.9])))}Mi`
@@ -142,7 +148,7 @@ function someInitContainers(context: PodContext): readonly object[] {
   return dice.oneOf([[sidecar], [plain], [sidecar, plain], [plain, sidecar]])
 }
 
-/** Values of a custom key that pools and pods agree on. */
+/** Values of a custom key that both pools and pods use. */
 export const values = ['red', 'blue'] as const
 
 function aSelector({ dice, names, zones: own }: PodContext): Readonly<Record<string, string>> {

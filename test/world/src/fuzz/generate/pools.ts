@@ -13,7 +13,7 @@ const is = (key: string, ...listed: readonly string[]): Requirement => ({
   values: listed,
 })
 
-/** Pools of one provider, with their classes before them. */
+/** Pools of one provider, preceded by their node classes. */
 export function somePools(
   dice: Dice,
   names: Names,
@@ -117,7 +117,7 @@ function aPool(
 
 const effects = ['NoSchedule', 'NoSchedule', 'NoExecute', 'PreferNoSchedule'] as const
 
-/** Taken off by an agent that the case plays. */
+/** An agent that the case plays removes it. */
 export const startupTaint = { key: 'startup.example.com/agent', effect: 'NoSchedule' } as const
 
 function templateLabels(dice: Dice, names: Names): Readonly<Record<string, string>> {

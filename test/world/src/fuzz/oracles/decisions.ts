@@ -3,26 +3,26 @@ import type { Finding } from '../case.ts'
 
 /** A decision about pods on an empty cluster, as plain data. */
 export interface Decision {
-  /** How many pods there were. */
+  /** Number of pods. */
   readonly given: number
   readonly claims: readonly {
     readonly pods: readonly string[]
     readonly pricePerHour: number | undefined
-    /** How many types are left to it. */
+    /** Number of remaining instance types. */
     readonly types: number
   }[]
-  /** UIDs of the pods that no claim is for. */
+  /** UIDs of pods without a claim. */
   readonly elsewhere: readonly string[]
-  /** Whether the limits of a NodePool keep a pod out. */
+  /** Whether the limits of a NodePool kept a pod from being placed. */
   readonly isAtLimits: boolean
   readonly pricePerHour: number
-  /** What threw on the way. */
+  /** Exceptions. */
   readonly faults: readonly string[]
 }
 
 const tiny = 1e-9
 
-/** Every pod is somewhere, once; prices are numbers; nothing threw. */
+/** Every pod is placed at most once and accounted for; prices are numbers; nothing threw. */
 export function soundness(decision: Decision, mode: string): readonly Finding[] {
   const found = (oracle: Finding['oracle'], text: string): Finding => ({
     oracle,
@@ -50,7 +50,7 @@ export function soundness(decision: Decision, mode: string): readonly Finding[] 
   ]
 }
 
-/** A plan that was improved costs no more and serves no fewer pods. */
+/** An improved plan costs no more and places no fewer pods. */
 export function improvement(improved: Decision, plain: Decision): readonly Finding[] {
   const [more, fewer] = [improved, plain].map(({ elsewhere }) => elsewhere.length)
   if ((more ?? 0) > (fewer ?? 0)) {
@@ -66,9 +66,9 @@ export function improvement(improved: Decision, plain: Decision): readonly Findi
 }
 
 /**
- * What zones are called does not change how many pods are placed, unless they compete for what the limits of a NodePool
- * leave: first fit gives it to the first pod. The price may differ a little: where all else is equal the name decides, and
- * a pod that is bound to a zone may share a node with it or not.
+ * Renaming zones does not change how many pods are placed, unless pods compete for the rest of a NodePool's
+ * limits, which first fit gives to the first pod. The price may differ slightly: ties are broken by name, and a
+ * pod that is bound to a zone may or may not share a node.
  */
 export function renaming(one: Decision, other: Decision): readonly Finding[] {
   const [mine, theirs] = [one.elsewhere.length, other.elsewhere.length]

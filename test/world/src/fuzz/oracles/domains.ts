@@ -1,11 +1,11 @@
 /**
- * The domains that pods with a hard spread constraint are spread over: those that NodePools could open count as well as
- * those that have nodes, or else all pods of an empty cluster could go into one zone. Limits of NodePools do not matter.
+ * The domains of hard spread constraints: those that NodePools could open count as well as those with nodes,
+ * otherwise all pods of an empty cluster could go into one zone. Limits of NodePools do not matter.
  */
 import { labels as labelKeys, type Pod } from '@tenon/api'
 import { fits, requestsOf, type Row, unnamed } from '../rows.ts'
 
-/** For each domain that could be opened for all pods that are spread over its kind, one instance that would do so. */
+/** One instance for each domain that could be opened for all pods with a spread constraint on its key. */
 export function openableDomains(rows: readonly Row[], pods: readonly Pod[]): readonly Row[] {
   const spread = new Map<string, Pod[]>()
   for (const pod of pods)
@@ -24,9 +24,9 @@ export function openableDomains(rows: readonly Row[], pods: readonly Pod[]): rea
 }
 
 /**
- * The instances as pods see them that go by domains: what a NodePool asks for without a value anywhere (`Exists`) is no
- * domain before a node has it. A node without the label would be open to anti-affinity, and no pool brings one: such
- * instances are omitted.
+ * The instances as pods with domain constraints see them. A label that a NodePool only requires to exist has no
+ * value, hence no domain, before a node has it. A node without the label would satisfy any anti-affinity, and
+ * no pool creates one, so such instances are omitted.
  */
 export function withKnownDomains(rows: readonly Row[], pods: readonly Pod[]): readonly Row[] {
   const keys = new Set(pods.flatMap(topologyKeys))
@@ -56,7 +56,7 @@ function keysOf({
   return terms.map(({ topologyKey }) => topologyKey)
 }
 
-/** Keys of the domains, hosts aside: a new host is a new domain. */
+/** Keys of the domains, without hostname: every new node is a new domain. */
 function spreadKeys({ spec: { topologySpreadConstraints = [] } }: Pod): readonly string[] {
   const hard = topologySpreadConstraints.filter(
     ({ whenUnsatisfiable }) => whenUnsatisfiable === 'DoNotSchedule',

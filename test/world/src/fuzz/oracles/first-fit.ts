@@ -1,6 +1,6 @@
 /**
- * A plain first fit, in the simplest form: pods from the largest to the smallest, each onto the first node that
- * can still be of some type, else onto a new one. For cases without rules among pods.
+ * A minimal first fit: pods from the largest to the smallest, each onto the first node that can still be of
+ * some type, or onto a new one. Only for cases without constraints between pods.
  */
 import { type KubeObject, type PodSpec, type Taint, type Toleration, tolerates } from '@tenon/api'
 import type { Case } from '../case.ts'
@@ -12,7 +12,7 @@ interface PlainPod {
   readonly spec: PodSpec
 }
 
-/** @returns undefined where rules count that this does not know, or a price is not known. */
+/** @returns undefined if the case has constraints that this ignores, or a price is unknown. */
 export function firstFitPrice(given: Case): number | undefined {
   if (!isPlain(given)) return undefined
   const rows = rowsOf(given, wantedValues(given.objects)).filter(({ taints }) =>
@@ -51,7 +51,7 @@ export function firstFitPrice(given: Case): number | undefined {
   return sum
 }
 
-/** Fields of a pod spec that a first fit by size, selector and tolerations knows. */
+/** Fields of a pod spec that this first fit supports. */
 const known: ReadonlySet<string> = new Set([
   'containers',
   'nodeSelector',

@@ -1,6 +1,6 @@
 /**
- * Whether a pod that waits could run on a fresh node of some pool: asked of the embedded kube-scheduler
- * itself, by putting such nodes into the cluster one after the other once the operator has stopped.
+ * Checks whether a pending pod could run on a new node of some pool. It asks the embedded kube-scheduler by
+ * adding such nodes one after the other, once the operator has stopped.
  */
 import {
   formatResource,
@@ -18,10 +18,10 @@ import { type Amounts, type Row, rowsOf } from '../rows.ts'
 import { openableDomains, withKnownDomains } from './domains.ts'
 
 const second = 1000
-/** Enough to try each kind of instance of each pool; more cost time and show little. */
+/** Enough to try each kind of instance of each pool; more take time and find little. */
 const mostRows = 60
 
-/** @returns a finding for the first pod that a fresh node would have helped. */
+/** @returns a finding for the first pod that a new node would have helped. */
 export async function couldRun(world: World, observer: Observer, given: Case): Promise<readonly Finding[]> {
   const waiting = new Set(
     observer
@@ -37,8 +37,8 @@ export async function couldRun(world: World, observer: Observer, given: Case): P
   )
   const all = withKnownDomains(usable, world.pods())
   const affordable = all.filter((row) => isWithinLimits(world, row))
-  // A NodePool at its limit still holds back a spread (scheduling.md, scenario 154): pods that went on without its
-  // domains would crowd the others, and its limit may be raised.
+  // A NodePool at its limit still counts for a spread (scheduling.md, scenario 154): without its domains pods
+  // would crowd into the others, and its limit may be raised.
   await openDomains(world, openableDomains(all, pods))
   const rows = tried(affordable)
   for (const [index, row] of rows.entries()) {
@@ -60,14 +60,14 @@ function isQuotaFull(world: World, { provider, surroundings }: Case): boolean {
   return provider !== 'clever-cloud' && world.cluster.cloud.instances().length >= quota
 }
 
-/** Whether the platform would accept one more NodeGroup of the flavor. */
+/** Whether the platform's quota allows another NodeGroup of the flavor. */
 function isWithinQuota(world: World, { provider }: Case, { capacity }: Row): boolean {
   if (provider !== 'clever-cloud') return true
   const { used, limit } = world.cleverCloud.quota()
   return used.cpu + (capacity['cpu'] ?? 0) / 1000 <= limit.cpu
 }
 
-/** Puts a full node into each domain. */
+/** Adds a full node to each domain. */
 async function openDomains(world: World, domains: readonly Row[]): Promise<void> {
   for (const [index, row] of domains.entries())
     startNode(world, `domain-${index}`, { ...row, allocatable: { ...row.allocatable, pods: 0 } })
@@ -92,7 +92,7 @@ function lastWords(world: World): ReadonlyMap<string, string> {
   )
 }
 
-/** @returns the name of a waiting pod that was bound to such a node, or why there can be no such node. */
+/** @returns the name of a pending pod that was bound to such a node, or why there can be no such node. */
 async function tryOne(
   world: World,
   row: Row,
@@ -102,8 +102,8 @@ async function tryOne(
   const { local } = world.cluster.server
   const name = `fresh-${index}`
   const kubelet = startNode(world, name, row)
-  // Only pods of DaemonSets come at first, as they do where nodes are planned for. The taint alone would not do: it is
-  // removed from a node that is not cordoned.
+  // Only DaemonSet pods come first, as on planned nodes. The taint alone is not enough: it is removed from a
+  // node that is not cordoned.
   if (local.get(kinds.node, undefined, name) !== undefined)
     local.patch(kinds.node, undefined, name, { spec: { unschedulable: true } })
   const clock = world.clock
@@ -118,7 +118,7 @@ async function tryOne(
     kubelet.stop()
     return { refusal: `a node with the labels ${JSON.stringify(row.labels)} cannot register` }
   }
-  // Without room for the pods of its DaemonSets it is not an instance that anybody would buy.
+  // Nobody would launch an instance on which its DaemonSet pods do not fit.
   if (!lacksDaemons(world, name)) {
     local.patch(kinds.node, undefined, name, { spec: { unschedulable: null } })
     await clock.advance(12 * second)
@@ -138,7 +138,7 @@ async function tryOne(
   return {}
 }
 
-/** Whether a pod of a DaemonSet waits for this node. */
+/** Whether a DaemonSet pod is pending for this node. */
 function lacksDaemons(world: World, node: string): boolean {
   return world.pods().some(({ spec }) => {
     const required = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
@@ -171,7 +171,7 @@ function quantities(amounts: Amounts): Readonly<Record<string, string>> {
   )
 }
 
-/** The largest instance of each pool, zone and labelling first, then the others. */
+/** The largest instance of each pool, zone and set of labels first, then the others. */
 function tried(rows: readonly Row[]): readonly Row[] {
   const size = ({ allocatable }: Row): number => (allocatable['cpu'] ?? 0) * (allocatable['memory'] ?? 0)
   const sorted = rows.toSorted((a, b) => size(b) - size(a))
@@ -194,7 +194,7 @@ function tried(rows: readonly Row[]): readonly Row[] {
     .map(({ row }) => row)
 }
 
-/** Labels that say what size an instance has. */
+/** Labels that describe the size of an instance. */
 const ofType: ReadonlySet<string> = new Set([
   'node.kubernetes.io/instance-type',
   'karpenter.kwok.sh/instance-size',
@@ -207,7 +207,7 @@ const ofType: ReadonlySet<string> = new Set([
   'karpenter.clever-cloud.com/instance-memory',
 ])
 
-/** Pools that were refused or are deleted bring nothing, and those that ask for several types may have too few. */
+/** Pools that are invalid or being deleted launch nothing; those with minValues may have too few types. */
 function isUsable(world: World, { pool, type }: Row): boolean {
   const now = world.cluster.server.local.get(
     { group: 'karpenter.sh', version: 'v1', kind: 'NodePool', plural: 'nodepools', namespaced: false },
@@ -218,7 +218,10 @@ function isUsable(world: World, { pool, type }: Row): boolean {
   return (pool.spec.template.spec.requirements ?? []).every(({ minValues }) => minValues === undefined)
 }
 
-/** Whether an instance is sure to stay within the limits: one of a type that was never there may have all it says. */
+/**
+ * Whether an instance certainly stays within the limits. A type that was never launched may have its full
+ * nominal capacity.
+ */
 function isWithinLimits(world: World, { pool, type, capacity, promised }: Row): boolean {
   const limits = Object.entries(pool.spec.limits ?? {})
   if (limits.length === 0) return true
@@ -241,8 +244,8 @@ function isWithinLimits(world: World, { pool, type, capacity, promised }: Row): 
 }
 
 /**
- * Values that the objects name for each key, wherever a pod may say what it wants. What another NodePool lists is no
- * wish: a pod that cannot go there does not bring the value to a pool that leaves the key open.
+ * Values of each key that pods may ask for. A value that only another NodePool lists does not count: a pod that
+ * cannot go there does not bring the value to a pool that leaves the key open.
  */
 export function wantedValues(objects: readonly KubeObject[]): ReadonlyMap<string, ReadonlySet<string>> {
   const wanted = new Map<string, Set<string>>()

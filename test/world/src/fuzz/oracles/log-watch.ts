@@ -3,17 +3,17 @@ import process from 'node:process'
 import type { Clock } from '@tenon/runtime'
 import type { Finding } from '../case.ts'
 
-/** A line that shows where in the program it came from shows a mistake in the program. */
+/** A stack trace in the log means a bug. */
 const stack = /\\n\s+at .*\.ts:\d+/
 const programErrors =
   /TypeError|RangeError|ReferenceError|SyntaxError|is not a function|Cannot (read|set) propert|is not iterable|Invalid array length|could not be cloned|Maximum call stack/
 
-/** What happens to a NodeClaim once in its life. A process that ends before it is stored says it again. */
+/** Steps that happen to a NodeClaim once. A process that ends before the step is stored logs it again. */
 const stepOfClaim =
   /"message":"((?:launched|registered|initialized) nodeclaim)".*"NodeClaim":\{"name":"([^"]+)"\}/
 const mostRepeats = 5
 
-/** Reads what the operator logs, and catches what nobody caught. */
+/** Reads the log of the operator, and catches uncaught errors. */
 export class LogWatch {
   readonly #findings: Finding[] = []
   readonly #texts = new Set<string>()
@@ -24,7 +24,7 @@ export class LogWatch {
     return this.#findings
   }
 
-  /** A clock for the log. */
+  /** Wraps the log's clock. */
   clock(clock: Pick<Clock, 'monotonic'>): Clock {
     this.#clock = clock
     const start = Date.UTC(2026, 0, 1)
@@ -54,7 +54,7 @@ export class LogWatch {
     this.#findings.push({ oracle: 'saysOnce', text, atMs: this.#clock.monotonic() })
   }
 
-  /** Call the result to stop. */
+  /** The returned function stops listening. */
   listen(): () => void {
     const onError = (error: unknown): void => {
       this.#add(`nobody caught: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
@@ -68,7 +68,7 @@ export class LogWatch {
   }
 
   #add(text: string): void {
-    // Times and counts differ from line to line.
+    // Times and counts differ between lines.
     const same = text.replaceAll(/[\d.:TZ-]+/g, '')
     if (this.#texts.has(same)) return
     this.#texts.add(same)

@@ -3,7 +3,7 @@ import type { KubeObject, NodePool } from '@tenon/api'
 import type { Case, Finding } from '../case.ts'
 import type { NodeRecord, Observer, PodRecord } from '../observer.ts'
 
-/** What is needed of what was seen. */
+/** The part of the observer that is needed. */
 type Seen = Pick<Observer, 'pods' | 'nodes' | 'workloadPods'>
 
 const minute = 60_000
@@ -11,20 +11,20 @@ const hour = 60 * minute
 
 /** A pod that waits longer than this was not helped by the first node. */
 const slowMs = 5 * minute
-/** A node that has stood this long without a pod is of no use. */
+/** A node that has been ready for this long without a pod is useless. */
 const uselessAfterMs = 3 * minute
-/** A node to which no pod has come goes within this time of being ready, if its NodePool lets it. */
+/** A node without pods is removed within this time of being ready, if its NodePool allows it. */
 const idleMs = 30 * minute
 
-/** No node's instance goes while pods run on it that nobody asked to leave. */
+/** No instance is deleted while pods run on its node that were not evicted. */
 export function nothingLost({ losses }: Pick<Observer, 'losses'>): readonly Finding[] {
   return losses.map(({ text, atMs }) => ({ oracle: 'nothingLost', text, atMs }))
 }
 
 /**
- * At most one node of each NodePool that no pod of a workload ever came to, for each pod that waits and each hour: what
- * one NodePool launches in vain says nothing of another (reports-2.md 1). One more is excused
- * for each pod that came about then and found a place soon: the scheduler may have put it on a node for another pod.
+ * For each NodePool, pending pod and hour, there is at most one node that no workload pod ever ran on: a
+ * failure in one NodePool proves nothing about another (reports-2.md 1). One more is allowed for each pod that
+ * was created at that time and placed soon: the scheduler may have put it on a node for another pod.
  */
 export function noUselessNodes(observer: Seen, given: Case, nowMs: number): readonly Finding[] {
   const statics = given.objects.filter(isNodePool).filter(({ spec }) => spec.replicas !== undefined)
@@ -37,7 +37,7 @@ export function noUselessNodes(observer: Seen, given: Case, nowMs: number): read
   const pods = observer.workloadPods()
   const slow = pods.filter((pod) => (pod.runningMs ?? pod.goneMs ?? nowMs) - pod.createdMs > slowMs)
   const hours = Math.ceil(nowMs / hour)
-  // Where every pod found its place at once, soft rules may have asked for a node each.
+  // If every pod was placed at once, soft constraints may have requested a node each.
   const allowed =
     slow.length === 0
       ? pods.length
@@ -53,7 +53,7 @@ export function noUselessNodes(observer: Seen, given: Case, nowMs: number): read
   return [{ oracle: 'noUselessNodes', text, atMs: useless[allowed]?.createdMs ?? nowMs }]
 }
 
-/** How many of the nodes came about the time of a pod, each of another one. */
+/** How many of the nodes were launched around the creation of a pod, each for another one. */
 function meantForOthers(nodes: readonly NodeRecord[], pods: readonly PodRecord[]): number {
   const left = nodes.toSorted((a, b) => a.createdMs - b.createdMs)
   let count = 0
@@ -66,7 +66,7 @@ function meantForOthers(nodes: readonly NodeRecord[], pods: readonly PodRecord[]
   return count
 }
 
-/** A node that no pod of a workload ever came to is not kept for one that the scheduler does not put there. */
+/** A node that no workload pod ever ran on is not kept for a pod that the scheduler places elsewhere. */
 export function noIdleNodes({ nodes }: Seen, given: Case, nowMs: number): readonly Finding[] {
   const pools = new Set(
     given.objects
@@ -85,7 +85,7 @@ export function noIdleNodes({ nodes }: Seen, given: Case, nowMs: number): readon
 
 const isNodePool = (object: KubeObject): object is NodePool => object.kind === 'NodePool'
 
-/** Whether empty nodes of the NodePool may go at any time. */
+/** Whether empty nodes of the NodePool may be removed at any time. */
 function removesEmpty({ spec }: NodePool): boolean {
   const { consolidateAfter, budgets = [] } = spec.disruption ?? {}
   return (
@@ -93,7 +93,7 @@ function removesEmpty({ spec }: NodePool): boolean {
   )
 }
 
-/** Whoever is told that the scheduler refuses a pod is told its words. */
+/** Events about rejections contain the scheduler's message. */
 export function reasonTold({ refusals }: Pick<Observer, 'refusals'>, given: Case): readonly Finding[] {
   const apps = given.surroundings.refusedApps ?? []
   const silent = refusals.find(
@@ -107,7 +107,7 @@ export function reasonTold({ refusals }: Pick<Observer, 'refusals'>, given: Case
 
 const nodeText = ({ name, pool }: NodeRecord): string => `${name} of NodePool ${pool}`
 
-/** A pod that runs is left alone for a quarter of an hour, unless something else in the cluster changes. */
+/** A running pod is not disrupted for a quarter of an hour, unless something else in the cluster changes. */
 export function calmStart(observer: Seen, given: Case): readonly Finding[] {
   if ((given.surroundings.answers ?? []).length > 0) return []
   const pods = [...observer.pods.values()]
@@ -128,7 +128,7 @@ export function calmStart(observer: Seen, given: Case): readonly Finding[] {
   return [{ oracle: 'calmStart', text, atMs: first.evictedMs ?? 0 }]
 }
 
-/** Whether a pod came, ended or was deleted by others than the operator in that time. */
+/** Whether a pod was created, terminated, or deleted by anything but the operator, in that time. */
 function hasChangedBetween(pod: PodRecord, fromMs: number, toMs: number): boolean {
   if (pod.isDaemon) return false
   const isWithin = (ms: number | undefined): boolean => ms !== undefined && ms >= fromMs && ms < toMs

@@ -9,7 +9,7 @@ import { distorted } from '../../simulation/planted/sight.ts'
 import { withoutRefusals } from '../../simulation/planted/view-mistakes.ts'
 import type { PlantedFault } from './planted-fault.ts'
 
-/** Decisions about pods that are not quite those of the cluster. */
+/** Decides about modified pods instead of those of the cluster. */
 function deciding(change: (pod: Pod) => Pod): (clock: VirtualClock) => SchedulingDecider {
   return (clock) => {
     const inner = new InlineDecider(clock)
@@ -49,7 +49,7 @@ const withoutHostPorts = (pod: Pod): Pod => ({
   },
 })
 
-/** Numbers keys as they come, in an object that has some already. */
+/** Counts keys in a plain object, which inherits some. */
 function countingKeys(pod: Pod): Pod {
   const numbers: Record<string, number> = {}
   for (const key of Object.keys(pod.spec.nodeSelector ?? {})) numbers[key] ??= Object.keys(numbers).length
@@ -66,7 +66,7 @@ const firstZone = (pod: Pod): Pod => {
   return { ...pod, spec: { ...pod.spec, nodeSelector } }
 }
 
-/** Types without a price cost Infinity, and the same is true of every fourth type. */
+/** Types without a price cost Infinity, and so does every fourth type. */
 function infinitePrices(inner: CloudProvider): CloudProvider {
   return decorated(inner, {
     getInstanceTypes: async (pool, signal) => {
@@ -82,7 +82,7 @@ function infinitePrices(inner: CloudProvider): CloudProvider {
   })
 }
 
-/** What cannot be read is treated as a list without members, and for an object that is gone. */
+/** An unreadable response is treated as an empty list, or as an object that does not exist. */
 function believesEmpty(inner: Transport, isList: (path: string) => boolean, empty: object): Transport {
   return {
     async send(request, signal) {
@@ -113,7 +113,7 @@ function isReadable(text: string): boolean {
   }
 }
 
-/** Lists of claims after the first are empty, and no claim is there when it is asked for by name. */
+/** Lists of claims after the first are empty, and no claim is found by name. */
 function forgetsClaims(inner: Transport): Transport {
   let lists = 0
   const json = { 'content-type': 'application/json' }
@@ -132,7 +132,7 @@ function forgetsClaims(inner: Transport): Transport {
   }
 }
 
-/** What the status of a claim said first stays forever. */
+/** The first status of a claim is never updated. */
 function latched(inner: Transport): Transport {
   const written = new Set<string>()
   return {

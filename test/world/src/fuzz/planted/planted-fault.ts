@@ -3,12 +3,12 @@ import type { CloudProvider } from '@tenon/provider'
 import type { Transport, VirtualClock } from '@tenon/runtime'
 import type { Part } from '../generate/draw.ts'
 
-/** A mistake made at the ports of the product; the code under test stays as it is. */
+/** A bug injected at the ports of the product; its code is unchanged. */
 export interface PlantedFault {
   readonly name: string
-  /** What a reviewer would have missed. */
+  /** The mistake that a reviewer would have overlooked. */
   readonly mistake: string
-  /** Where it shows. */
+  /** The part that finds it. */
   readonly part: Part
   readonly settings?: Partial<Settings>
   readonly api?: (inner: Transport) => Transport

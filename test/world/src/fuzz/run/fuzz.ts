@@ -10,16 +10,16 @@ import { judge } from '../judge.ts'
 import { writeFailure } from './report.ts'
 import type { Io, Task, Verdict } from './tasks.ts'
 
-/** A case takes a second or two, on a busy host many times as long; beyond this it does not come to an end. */
+/** A case takes a second or two, and many times as long on a busy host; a longer one hangs. */
 export const longestCaseMs = 300_000
-/** Cases of the part `engine` are judged by the dozen: each takes some milliseconds. */
+/** Cases of the part `engine` take milliseconds, so they are judged in batches. */
 const decisionsAtOnce = 30
-/** Kinds of failures that are made smaller; more are only named. */
+/** Maximum number of failures to shrink; others are only reported. */
 const mostShrunk = 12
 
 export const program: string = join(import.meta.dirname, 'worker.ts')
 
-/** Of a child that ended while it worked. */
+/** For a child process that ended while it worked. */
 export const broken = (reason: string): Verdict => ({
   findings: [{ oracle: 'noHang', text: `the case did not come to an end: ${reason}`, atMs: 0 }],
   pods: 0,
@@ -45,7 +45,7 @@ export async function fuzz(io: Io): Promise<number> {
       jobs: given['jobs'] === undefined ? undefined : numberFlag('jobs', given['jobs'], 1, 1),
       limit: { ms: Math.max(longestCaseMs, 2 * seconds * 1000), clock: io.clock },
     },
-    { told: (task, verdict) => hunt.told(task, verdict), underWay: () => undefined },
+    { ended: (task, verdict) => hunt.ended(task, verdict), progress: () => undefined },
   )
   return await hunt.sum()
 }
@@ -58,7 +58,7 @@ interface Plan {
   readonly seconds: number
 }
 
-/** A failure of one kind. */
+/** Failures with the same cause. */
 interface Kind {
   readonly task: Task
   readonly finding: Finding
@@ -73,7 +73,7 @@ class Hunt {
   readonly #startMs: number
   readonly #progress: Progress
   readonly #kinds = new Map<string, Kind>()
-  /** Asked before new cases: failures to make smaller, and cases that did not end. */
+  /** Done before new cases: failures to shrink, and cases that timed out. */
   readonly #queue: Task[] = []
   readonly #counts = new Map<Part, number>()
   #pods = 0
@@ -88,8 +88,8 @@ class Hunt {
   }
 
   /**
-   * Cases of all parts in turn until the time is over; what failed is made smaller before anything else. There may be
-   * another task after the last one, when that failed.
+   * Yields cases of all parts in turn until time is up; shrinks failures first. If the last task failed,
+   * another one may follow.
    */
   tasks(): Iterable<Task> {
     const { only, first, cases } = this.#plan
@@ -115,7 +115,7 @@ class Hunt {
     }
   }
 
-  told(task: Task, verdict: Verdict): boolean {
+  ended(task: Task, verdict: Verdict): boolean {
     if (task.shrink !== undefined) this.#shrunk(task, verdict)
     else this.#judged(task, verdict)
     this.#progress.tell(() => this.#text())
@@ -158,7 +158,7 @@ class Hunt {
     )
     this.#kinds.set(key, { task, finding, times: 1, smaller: undefined })
     const { seconds } = this.#plan
-    // Stories are made smaller by `npm run world`.
+    // Stories are shrunk by `npm run world`.
     const isCase = finding.oracle !== 'noHang' && task.part !== 'stories'
     if (seconds > 0 && isCase && this.#kinds.size <= mostShrunk)
       this.#queue.push({ ...task, shrink: { oracle: finding.oracle, seconds } })
@@ -177,7 +177,7 @@ class Hunt {
   }
 }
 
-/** Findings of one kind say the same but for names and figures. */
+/** Findings that differ only in names and numbers have the same kind. */
 function kindOf({ oracle, text }: Finding): string {
   const words = oracle === 'noThrow' ? (/at [^\n]*?\/([\w-]+\.ts:\d+)/.exec(text)?.[1] ?? text) : text
   return `${oracle} ${words.replaceAll(/\S*\d\S*/g, '#').slice(0, 400)}`
@@ -185,7 +185,7 @@ function kindOf({ oracle, text }: Finding): string {
 
 const levels = ['debug', 'info', 'warn', 'error'] as const
 
-/** Plays the case of a file once, and says what the operator logs from `level` on. */
+/** Plays the case of a file once, and prints the operator's log from `level` on. */
 async function playFile(io: Io, path: string, level: string | undefined): Promise<number> {
   const [least] = listFlag('log', level, levels)
   let given: Case

@@ -7,7 +7,7 @@ import type { PlantedFault } from '../planted/planted-fault.ts'
 import { broken, longestCaseMs, program } from './fuzz.ts'
 import type { Io, Task, Verdict } from './tasks.ts'
 
-/** @returns the exit code: 1 when a fault was not found. */
+/** @returns the exit code: 1 if a fault was not found. */
 export async function findPlanted(io: Io): Promise<number> {
   const given = readFlags(io.args, ['only', 'minutes', 'seed', 'jobs'])
   const names = plantedFaults.map(({ name }) => name)
@@ -40,7 +40,7 @@ async function isFound(
   await workAll<Task, never, Verdict>(
     { program, tasks: tasks(), broken, jobs: plan.jobs, limit: { ms: longestCaseMs, clock: io.clock } },
     {
-      told: ({ seed }, { findings }) => {
+      ended: ({ seed }, { findings }) => {
         played++
         const [finding] = findings
         if (finding !== undefined && !isOver) {
@@ -51,7 +51,7 @@ async function isFound(
         progress.tell(() => `${name}: ${played} cases, ${seconds()} s`)
         return !isOver
       },
-      underWay: () => undefined,
+      progress: () => undefined,
     },
   )
   if (!isOver) io.say(`NOT FOUND: ${name} (${mistake}): ${played} cases of ${part}, ${seconds()} s`)

@@ -1,4 +1,4 @@
-/** The report of a failing case: its manifest, the case itself, and the command that replays it. */
+/** Reports a failing case: its manifest, the case itself, and the command that replays it. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Case, Finding } from '../case.ts'
@@ -6,11 +6,11 @@ import { play } from '../play.ts'
 
 const directory = 'traces'
 
-/** @returns lines for whoever started the command. */
+/** @returns lines to print. */
 export async function writeFailure(given: Case, finding: Finding): Promise<readonly string[]> {
   mkdirSync(directory, { recursive: true })
   const base = join(directory, `fuzz-${given.part}-${given.seed}-${finding.oracle}`)
-  // What is refused may be what failed where names decide.
+  // Keep rejected objects: in the part `names` the rejection may be the failure.
   const isAboutNames = finding.oracle === 'sameUnderOtherNames'
   const accepted = isAboutNames ? given.objects : (await play(given)).accepted
   const again = isManifestEnough(given)
@@ -22,7 +22,7 @@ export async function writeFailure(given: Case, finding: Finding): Promise<reado
     `Found by npm run fuzz -- --only ${given.part} --seed ${given.seed} --cases 1; plays with: ${again}`,
   ]
   const comments = head.flatMap((line) => line.split('\n')).map((line) => `# ${line}\n`)
-  // Documents in JSON are YAML, too.
+  // JSON documents are valid YAML.
   const documents = accepted.map((object) => `---\n${JSON.stringify(object, null, 2)}\n`)
   writeFileSync(`${base}.yaml`, [...comments, ...documents].join(''))
   return [
@@ -32,7 +32,7 @@ export async function writeFailure(given: Case, finding: Finding): Promise<reado
   ]
 }
 
-/** Whether the manifest alone says what the case is. */
+/** Whether the manifest alone reproduces the case. */
 function isManifestEnough({ provider, settings, steps, surroundings }: Case): boolean {
   const { gitVersion: _, ...others } = surroundings
   const isPlain = Object.keys(settings).length === 0 && steps.length === 0

@@ -4,32 +4,31 @@ import type { Io as WorldIo } from '../../simulation/run/io.ts'
 import type { Case, Finding } from '../case.ts'
 import type { Part } from '../generate/draw.ts'
 
-/** What the command is given. */
 export interface Io extends WorldIo {
   /** Real time. */
   readonly clock: Clock
 }
 
-/** One case to judge, or to make smaller. */
+/** A case to judge or to shrink. */
 export interface Task {
   readonly part: Part
   readonly seed: number
-  /** So many seeds from that one on, until one fails; one unless given. */
+  /** Number of consecutive seeds to try until one fails; default 1. */
   readonly count?: number
-  /** The case did not end in time before. */
+  /** The case timed out before. */
   readonly isRepeated?: boolean
-  /** A fault planted in the product. */
+  /** A fault to plant. */
   readonly fault?: string
-  /** Set to make the case smaller that fails so, in so many seconds. */
+  /** Shrinks the case that fails with this oracle, for this many seconds. */
   readonly shrink?: { readonly oracle: string; readonly seconds: number }
 }
 
 export interface Verdict {
   readonly findings: readonly Finding[]
-  /** Of the case that failed. */
+  /** Seed of the failing case. */
   readonly seed?: number
   readonly pods: number
   readonly nodes: number
-  /** Of a task that makes a case smaller. */
+  /** Result of shrinking. */
   readonly smaller?: { readonly case: Case; readonly finding: Finding }
 }

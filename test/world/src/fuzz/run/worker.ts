@@ -1,4 +1,4 @@
-/** Child process of `npm run fuzz`: judges the cases it is sent, or makes them smaller, one after the other. */
+/** Child process of `npm run fuzz`: judges or shrinks the cases it is sent, one after the other. */
 import type { ChildMessage } from '../../simulation/run/crew.ts'
 import type { Case, Finding } from '../case.ts'
 import { drawCase } from '../generate/draw.ts'
@@ -45,7 +45,7 @@ async function verdictOnOne({ part, seed, fault: name, shrink }: Task): Promise<
     if (found === undefined) return { findings, pods, nodes }
     const endMs = performance.now() + shrink.seconds * 1000
     const attempt = async (smaller: Case): Promise<Finding | undefined> => {
-      // A case that cannot be judged is no smaller one.
+      // A case that cannot be judged does not count as smaller.
       const wrong = await judge(smaller, fault).catch(() => undefined)
       return wrong?.findings.find((each) => isAlike(each, found))
     }
@@ -57,12 +57,12 @@ async function verdictOnOne({ part, seed, fault: name, shrink }: Task): Promise<
     return { findings, pods, nodes, smaller }
   }
   if (fault === undefined || findings.length === 0) return { findings, pods, nodes }
-  // What is found without the fault as well says nothing about it.
+  // A finding that occurs without the fault too is unrelated to it.
   const usual = new Set((await judge(given)).findings.map(({ oracle }) => oracle))
   return { findings: findings.filter(({ oracle }) => !usual.has(oracle)), pods, nodes }
 }
 
-/** Whether two findings are of one cause, as far as their words tell. */
+/** Whether two findings have the same cause, judging by their texts. */
 function isAlike(a: Finding, b: Finding): boolean {
   if (a.oracle !== b.oracle) return false
   return a.oracle !== 'noThrow' || firstFrame(a.text) === firstFrame(b.text)

@@ -17,7 +17,7 @@ const collection = '/apis/api.clever-cloud.com/v1/nodegroups'
 /** Provider ID of a group's node. */
 export const providerIdOf = (group: string): string => `clevercloud://${group}`
 
-/** Relative to a 2XS: the platform publishes prices no more (clever-cloud.md 20). */
+/** Relative to a 2XS: the platform no longer publishes prices (clever-cloud.md 20). */
 const prices: ReadonlyMap<string, number> = new Map([
   ['2XS', 1],
   ['XS', 1.8527],
@@ -51,7 +51,7 @@ const wares: Wares = {
 
 const isLeaving = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined
 
-/** Whether the platform has said that no node comes of the group. */
+/** Whether the platform has rejected the group. */
 export function isRefused(group: NodeGroup): boolean {
   if (isConditionTrue(group, 'Ready')) return false
   const failure = group.status?.conditions?.find(
@@ -62,7 +62,7 @@ export function isRefused(group: NodeGroup): boolean {
   )
 }
 
-/** The cloud of a world whose provider is `clever-cloud`. */
+/** The cloud of a world with the provider `clever-cloud`. */
 export function cleverCloudIn(world: World): WorldCloud {
   const { local } = world.cluster.server
   const groupByName = (name: string): NodeGroup | undefined => local.get(nodeGroupKind, undefined, name)
@@ -77,7 +77,7 @@ export function cleverCloudIn(world: World): WorldCloud {
         env: {},
         cloud: { fenced: (transport) => transport, userAgent: 'karpenter/world' },
       }),
-    // A group that is being deleted counts as gone: the platform waits for its Node, which waits for this.
+    // A group that is being deleted counts as gone: the platform waits for its Node, which would wait for the group.
     instances: () =>
       own()
         .filter((group) => !isLeaving(group))
@@ -98,7 +98,7 @@ export function cleverCloudIn(world: World): WorldCloud {
       }
       const name = (path.split('?')[0] ?? '').slice(collection.length + 1)
       const group = method === 'DELETE' ? groupByName(name) : undefined
-      // What was refused has no instance.
+      // A rejected group has no instance.
       if (group === undefined || isLeaving(group) || isRefused(group)) return undefined
       return { end: providerIdOf(name) }
     },

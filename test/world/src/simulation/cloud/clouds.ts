@@ -11,7 +11,10 @@ import { clusterApiIn } from './cluster-api.ts'
 import { exoscaleIn } from './exoscale.ts'
 import type { CloudDeps, WorldCloud } from './world-cloud.ts'
 
-/** How the cloud of a story's world is set up. @param guests says how much memory guests see. */
+/**
+ * The initial settings of a story's cloud.
+ * @param guests determines how much memory guests see.
+ */
 export function cloudSetup(
   story: Story,
   pace: Pace,

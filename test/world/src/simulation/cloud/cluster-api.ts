@@ -1,4 +1,4 @@
-/** The simulated Cluster API in a simulation: the cluster is its own hub. */
+/** The simulated Cluster API in a simulation: the cluster is its own management cluster. */
 import { type KubeObject, type Node, ownValue } from '@tenon/api'
 import { clusterAPINodeClassKind, openClusterApi, ownNames } from '@tenon/provider-cluster-api'
 import type { FullMachine, MachineShape } from '@tenon/simulator-cluster-api'
@@ -38,7 +38,7 @@ const sizes: readonly Size[] = [
   { type: 'huge', cpu: 16, memory: '32Gi', price: 0.19 },
 ]
 
-/** MachineDeployments that are members: two of the smallest type, and those of `large` replace nothing themselves. */
+/** Member MachineDeployments: two of the smallest type; those of `large` have no MachineHealthCheck. */
 const members: readonly (Size & { readonly name: string })[] = [
   ...sizes.map((size) => ({ ...size, name: size.type })),
   { type: 'small', cpu: 4, memory: '8Gi', price: 0.055, name: 'small-reserve' },
@@ -71,7 +71,7 @@ const wares: Wares = {
   },
 }
 
-/** The cloud of a world whose provider is `cluster-api`. */
+/** The cloud of a world with the provider `cluster-api`. */
 export function clusterApiIn(world: World): WorldCloud {
   const { hub, kinds } = world.clusterApi
   const machineAt = (path: string): FullMachine | undefined =>
@@ -126,7 +126,7 @@ export function clusterApiIn(world: World): WorldCloud {
   }
 }
 
-/** What a MachineHealthCheck does with a Machine that has failed. */
+/** Remediates a failed Machine as a MachineHealthCheck does. */
 function remediate({ clock, clusterApi: { hub, kinds } }: World, { metadata }: FullMachine): void {
   const found = hub.get(kinds.machine, namespace, metadata.name)
   if (found === undefined || found.metadata.uid !== metadata.uid || isLeaving(found)) return
@@ -135,7 +135,7 @@ function remediate({ clock, clusterApi: { hub, kinds } }: World, { metadata }: F
   hub.delete(kinds.machine, namespace, metadata.name)
 }
 
-/** Replicas equal Machines, and each Machine is bound. */
+/** The number of replicas must equal that of Machines, and each Machine must be bound. */
 function leftoversOf(world: World): readonly string[] {
   const all = memberMachinesIn(world)
   return deploymentsIn(world)

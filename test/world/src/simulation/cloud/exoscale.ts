@@ -43,7 +43,7 @@ const waresIn = (world: World): Wares => ({
   },
 })
 
-/** The cloud of a world whose provider is `exoscale`. */
+/** The cloud of a world with the provider `exoscale`. */
 export function exoscaleIn(world: World, deps: CloudDeps): WorldCloud {
   const { cloud } = world.cluster
   let administrator: CloudAdministrator | undefined

@@ -1,21 +1,20 @@
-/** MachineDeployments and Machines of a world whose provider is `cluster-api`. */
+/** MachineDeployments and Machines of a world with the provider `cluster-api`. */
 import { type KubeObject, ownValue } from '@tenon/api'
 import { ownNames } from '@tenon/provider-cluster-api'
 import type { FullDeployment, FullMachine } from '@tenon/simulator-cluster-api'
 import type { World } from '../../world.ts'
 
-/** Where all of them are. */
+/** Namespace of all of them. */
 export const namespace = 'default'
 
-/** Label of MachineDeployments that are members, and of Machines that are bound. */
+/** Label of member MachineDeployments, and of bound Machines. */
 export const memberLabel = 'node.cluster.x-k8s.io/karpenter-member'
 
-/** On MachineDeployments whose Machines a user has taken or may be taking: since when, RFC 3339. */
+/** On MachineDeployments whose Machines a user may be changing: since when, RFC 3339. */
 export const meddledAnnotation = 'world.tenon.sh/meddled'
 
 const deploymentName = 'cluster.x-k8s.io/deployment-name'
 
-/** Name of the MachineDeployment that an object belongs to. */
 export const deploymentOf = ({ metadata }: KubeObject): string =>
   ownValue(metadata.labels, deploymentName) ?? ''
 
@@ -23,18 +22,17 @@ export const deploymentOf = ({ metadata }: KubeObject): string =>
 export const isMember = ({ metadata }: FullDeployment): boolean =>
   ownValue(metadata.labels, memberLabel) === ''
 
-/** The claim that a Machine is bound to; undefined when it is free. */
+/** The claim that a Machine is bound to; undefined if it is free. */
 export const boundTo = ({ metadata }: KubeObject): string | undefined =>
   ownValue(metadata.annotations, ownNames.nodeClaimUid)
 
 export const isLeaving = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined
 
-/** All MachineDeployments of a world. */
 export function deploymentsIn({ clusterApi: { hub, kinds } }: World): readonly FullDeployment[] {
   return hub.list(kinds.deployment, { namespace })
 }
 
-/** Machines of MachineDeployments that are members. */
+/** Machines of member MachineDeployments. */
 export function memberMachinesIn(world: World): readonly FullMachine[] {
   const { hub, kinds } = world.clusterApi
   const names = new Set(
@@ -45,14 +43,14 @@ export function memberMachinesIn(world: World): readonly FullMachine[] {
   return hub.list(kinds.machine, { namespace }).filter((machine) => names.has(deploymentOf(machine)))
 }
 
-/** Machines of a MachineDeployment that no claim has and that stay. */
+/** Machines of a MachineDeployment that are free and not being deleted. */
 export function freeMachinesOf(world: World, { metadata: { name } }: FullDeployment): readonly FullMachine[] {
   return memberMachinesIn(world).filter(
     (machine) => deploymentOf(machine) === name && boundTo(machine) === undefined && !isLeaving(machine),
   )
 }
 
-/** Replicas that others than Tenon have asked for and that no claim has taken over. */
+/** Replicas that users requested and that no claim has taken. */
 export function replicasOfUsers(world: World, { metadata, spec }: FullDeployment): number {
   const taken = memberMachinesIn(world).filter(
     (machine) => deploymentOf(machine) === metadata.name && boundTo(machine) !== undefined,

@@ -4,7 +4,7 @@ import type { CloudProvider, ProviderKubernetes } from '@tenon/provider'
 import type { Clock, HttpRequest, Logger, Random, Runtime, Transport } from '@tenon/runtime'
 import type { FaultDependencies } from '../faults/api-faults.ts'
 
-/** Whoever changes the cloud or the cluster as a person does. */
+/** Changes the cloud or the cluster as a user would. */
 interface Person {
   readonly dice: {
     chance(probability: number): boolean
@@ -14,73 +14,72 @@ interface Person {
   act(text: string, work: () => void): void
 }
 
-/** What the pools of a world are made of. */
+/** What NodePools of a world can buy. */
 export interface Wares {
   readonly nodeClassKind: ResourceType
   readonly nodeClass: (name: 'standard' | 'gpu') => KubeObject
-  /** Types of the general pools from the smallest on; every shape of the workload fits some of them. */
+  /** Types of the general pools, smallest first; every shape of the workload fits some of them. */
   readonly types: readonly string[]
-  /** So many of them are sold in large worlds, so that these have as many nodes as the story says. */
+  /** Number of types in large worlds, which limits their size so that the node count is as the story says. */
   readonly typesInLarge: number
   readonly staticType: string
-  /** What some pods insist on. */
+  /** Types that some pods select explicitly. */
   readonly choosyTypes: readonly string[]
-  /** Empty where the cloud has none. */
+  /** Empty if the cloud has none. */
   readonly gpuTypes: readonly string[]
-  /** An image is published, or the node class changes: nodes drift. */
+  /** Publishes an image or changes the node class, so that nodes drift. */
   readonly drift: (person: Person) => void
 }
 
-/** An instance as the cloud's side knows it. */
+/** An instance as the cloud sees it. */
 export interface CloudInstance {
   readonly id: string
   readonly providerId: string
-  /** The claim that it was made for, as its label says; empty for one of nobody. */
+  /** The claim it was created for, according to its label; empty if none. */
   readonly claim: string
   readonly state: string
-  /** Whether it goes on costing money. */
+  /** Whether it is still billed. */
   readonly isAlive: boolean
 }
 
-/** What a write of a controller asks of the cloud. */
+/** What a write of a controller does in the cloud. */
 export interface CloudDemand {
-  /** Name of the claim that an instance is asked for. */
+  /** Name of the claim for which an instance is created. */
   readonly launchFor?: string
-  /** Provider ID of the instance that is to end. */
+  /** Provider ID of the instance that is deleted. */
   readonly end?: string
 }
 
-/** What a process opens its provider with. */
+/** The arguments of a process's provider. */
 interface ProviderParts {
   readonly kubernetes: ProviderKubernetes
   readonly runtime: Runtime
-  /** The way to the cloud's own API. */
+  /** The connection to the cloud's API. */
   readonly cloud: Transport
 }
 
 /** The cloud of one run. */
 export interface WorldCloud {
   readonly wares: Wares
-  /** Per hour, by type. */
+  /** Price per hour by type. */
   readonly prices: ReadonlyMap<string, number>
-  /** Objects of the cluster that are the cloud's, as rules want to follow them. */
+  /** A kind of the cloud's objects in the cluster that invariants want to follow. */
   readonly objects?: ResourceType
   readonly openProvider: (parts: ProviderParts) => Promise<CloudProvider>
-  /** What controllers have had made. */
+  /** Instances that controllers created. */
   readonly instances: () => readonly CloudInstance[]
-  /** What a write asks of this cloud; undefined when it asks nothing. */
+  /** What a write does in this cloud; undefined if nothing. */
   readonly demandOf: (request: HttpRequest) => CloudDemand | undefined
-  /** Whether a node is a matter of users alone. */
+  /** Whether a node belongs to users alone. */
   readonly isForeign: (node: Node) => boolean
-  /** One instance vanishes; answers its name, or undefined when there is none. */
+  /** Makes one instance disappear; returns its name, or undefined if there is none. */
   readonly loseOne: (random: Random) => string | undefined
-  /** Sets and lifts what the cloud and its users do wrong. Call the result when the calm begins. */
+  /** Starts the faults of the cloud and its users. Call the result when the calm phase begins. */
   readonly playFaults: (deps: FaultDependencies) => () => void
-  /** What is left in the end and should not be, in words. */
+  /** Descriptions of what should not be left at the end. */
   readonly leftovers: () => readonly string[]
 }
 
-/** What the cloud of a run is made from. */
 export interface CloudDeps {
   readonly clock: Clock
   readonly random: Random

@@ -1,7 +1,7 @@
-/** An API server that is that of another cluster from one moment on (reports-2.md 2). */
+/** The address of the API server leads to another cluster from some moment on (reports-2.md 2). */
 import { type HttpRequest, type HttpResponse, oneChunk, readText, type Transport } from '@tenon/runtime'
 
-/** What the other cluster has none of. */
+/** Kinds that the other cluster does not have. */
 const hidden = /\/(pods|nodes|nodeclaims|nodepools)(\/|$)/
 const kindOf: ReadonlyMap<string, string> = new Map([
   ['pods', 'Pod'],
@@ -10,7 +10,7 @@ const kindOf: ReadonlyMap<string, string> = new Map([
   ['nodepools', 'NodePool'],
 ])
 
-/** The way of one process to the API server, at whose end there may be another cluster with another identity. */
+/** The connection of one process to the API server; it can be redirected to a cluster with another identity. */
 export class AnotherCluster {
   readonly #uid: string
   #here = ''
@@ -21,13 +21,13 @@ export class AnotherCluster {
     this.#uid = uid
   }
 
-  /** @param here the identity of the cluster that is hidden. */
+  /** @param here the identity of the real cluster. */
   hide(here: string): void {
     this.#here = here
     this.#isOn = true
   }
 
-  /** The own cluster answers again; watches that were opened meanwhile break. */
+  /** The real cluster responds again; watches opened in between break. */
   show(): void {
     this.#isOn = false
     for (const end of this.#watches) end()

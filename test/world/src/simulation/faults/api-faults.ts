@@ -20,12 +20,12 @@ export interface FaultDependencies {
   readonly log: EventLog
 }
 
-/** Longest time a watch tells late. */
+/** Longest delay of watch events. */
 const longestWatchDelayMs = 8_000
-/** Longer than any client waits for an answer. */
+/** Longer than any client's timeout. */
 const hangMs = 120_000
 
-/** The way to the API server with the faults of the current weather; without weather, a plain one. */
+/** Wraps the connection to the API server with the faults of the current weather. */
 export function faultyApi(plain: Transport, deps: FaultDependencies): Transport {
   const { weather, clock } = deps
   const inner = wrongAnswers(plain, (request) => wrongBy(deps, 'wrongReply', request))
@@ -56,7 +56,7 @@ export function faultyApi(plain: Transport, deps: FaultDependencies): Transport 
   }
 }
 
-/** Whether the next answer is a wrong one, and which. Watches tell of other faults. */
+/** Whether the next response is wrong, and how. Watches have other faults. */
 export function wrongBy(
   { weather, log }: FaultDependencies,
   kind: 'wrongReply' | 'cloudWrongReply',
@@ -85,7 +85,7 @@ async function pausing(
   await clock.sleep(integerBetween(weather.source(kind), 500, 10_000), signal)
 }
 
-/** An answer that says no before anything has happened. */
+/** A rejection before the request takes effect. */
 function refusalOf(
   deps: FaultDependencies,
   request: HttpRequest,
@@ -123,7 +123,7 @@ async function openWatch(
   return { ...response, body: watched<string | Uint8Array>(body, line, deps, request) }
 }
 
-/** @param gone what says that the version to follow from is gone. */
+/** @param gone the error that the resource version is too old. */
 async function* watched<C>(
   body: AsyncIterable<C>,
   gone: C,

@@ -3,7 +3,7 @@ import { connectExoscale, type ExoscaleClient } from '@tenon/provider-exoscale'
 import type { Clock, Logger, Random } from '@tenon/runtime'
 import { exoscaleOptions, type World } from '../../world.ts'
 
-/** Deletes instances behind the controller's back. */
+/** Deletes instances without the controller's knowledge. */
 export class CloudAdministrator {
   readonly #api: Promise<ExoscaleClient>
 
@@ -18,7 +18,7 @@ export class CloudAdministrator {
     })
   }
 
-  /** One that is being deleted already stays as it is. */
+  /** Ignores an instance that is being deleted already. */
   async deleteInstance(id: string): Promise<void> {
     const api = await this.#api
     await api.deleteInstance(id).catch(() => undefined)

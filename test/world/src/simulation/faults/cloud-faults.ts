@@ -7,7 +7,7 @@ import { wrongAnswers } from './wrong-answers.ts'
 
 const minute = 60_000
 const stepMs = minute
-/** For so long a fault waits for its victim. */
+/** How long a fault waits for a call to affect. */
 const waitingMs = 5 * minute
 
 type CloudSettings = World['cluster']['cloud']['settings']
@@ -24,18 +24,18 @@ const scarceTypes = [
   'memory.huge',
 ]
 
-/** Parts of the nominal memory that guests see, for a while and in a whole world. */
+/** Percentages of the nominal memory that guests see, temporarily and in a whole world. */
 const memoryPercents = [97, 95, 90, 80] as const
 const usualPercents = [100, 97, 97, 92] as const
 
-/** The cloud of a world in which nothing happens, whose guests see a part of the nominal memory that is drawn. */
+/** The cloud of a world without faults, except that guests see a random part of the nominal memory. */
 export function usualCloud({ faults, withoutFaults }: Story, random: Random): Partial<CloudSettings> {
   const isExact = faults === 'none' || withoutFaults.includes('smallGuests')
   const memoryCapacityPercent = isExact ? 100 : (usualPercents[random.uint32() % usualPercents.length] ?? 100)
   return { quotas: { instance: 5000, gpua30: 64 }, memoryCapacityPercent }
 }
 
-/** The way to the cloud, which may lose or refuse what is sent. */
+/** Wraps the connection to the cloud, which may lose or reject requests. */
 export function faultyCloud(plain: Transport, deps: FaultDependencies): Transport {
   const inner = wrongAnswers(plain, (request) => wrongBy(deps, 'cloudWrongReply', request))
   const { weather, log } = deps
@@ -65,7 +65,7 @@ function refused(random: Random): Awaited<ReturnType<Transport['send']>> {
   return { status, headers: { 'content-type': 'application/json' }, body: once() }
 }
 
-/** Sets and lifts what the cloud itself does wrong, once a minute. Call the result to stop. */
+/** Starts and ends faults of the cloud, once a minute. Call the result to stop. */
 export function playCloudFaults(world: World, deps: FaultDependencies): () => void {
   const { weather, clock, log } = deps
   const { cloud: exoscale } = world.cluster
@@ -76,7 +76,7 @@ export function playCloudFaults(world: World, deps: FaultDependencies): () => vo
     log.record('fault', kind)
     clock.after(integerBetween(weather.source(kind), ...range), lift)
   }
-  /** Strikes the next call of the operation, if one comes soon. */
+  /** Affects the next call of the operation, if there is one soon. */
   const lie = (operation: string, effect: FaultRule['effect']): void => {
     clock.after(waitingMs, exoscale.faults.add({ operation, times: 1, effect }))
   }

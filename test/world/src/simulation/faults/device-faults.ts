@@ -1,4 +1,4 @@
-/** Drivers of devices that crash: what they published is gone for a while, and comes back as a new generation. */
+/** Device drivers that crash: their ResourceSlices disappear for a while, and return with a new generation. */
 import { kinds, type ResourceSlice } from '@tenon/api'
 import { integerBetween } from '@tenon/runtime'
 import type { World, WorldOptions } from '../../world.ts'
@@ -7,7 +7,7 @@ import type { FaultDependencies } from './api-faults.ts'
 
 const minute = 60_000
 
-/** The same world, in which nodes with GPUs have a driver, which takes its time where things go wrong. */
+/** Adds drivers to nodes with GPUs; with faults, the drivers are slow. */
 export function withDrivers<T extends Pick<WorldOptions, 'cloudSettings' | 'cluster'>>(
   { faults }: Story,
   options: T,
@@ -21,7 +21,7 @@ export function withDrivers<T extends Pick<WorldOptions, 'cloudSettings' | 'clus
   }
 }
 
-/** Looks once a minute whether something strikes. Call the result to stop; everything is published again then. */
+/** Decides once a minute whether a fault strikes. Call the result to stop; everything is published again then. */
 export function playDeviceFaults(world: World, { weather, clock, log }: FaultDependencies): () => void {
   const { local } = world.cluster.server
   let isStopped = false
@@ -53,7 +53,7 @@ export function playDeviceFaults(world: World, { weather, clock, log }: FaultDep
   }
   const publishAgain = ({ apiVersion, kind, metadata, spec }: ResourceSlice): void => {
     const { name, ownerReferences } = metadata
-    // The driver of the node may have been faster, such as after the node was registered again.
+    // The node's driver may have been faster, for example after the node registered again.
     if (local.get(kinds.resourceSlice, undefined, name) !== undefined) return
     const pool = { ...spec.pool, generation: spec.pool.generation + 1 }
     local.create(kinds.resourceSlice, {

@@ -1,4 +1,4 @@
-/** Faults of the simulated Cluster API, and changes of MachineDeployments and Machines by its users. */
+/** Faults of the simulated Cluster API, and changes of MachineDeployments and Machines by users. */
 import type { ClusterApiSettings, FullDeployment, MachineEffect } from '@tenon/simulator-cluster-api'
 import { integerBetween, type Random, rfc3339 } from '@tenon/runtime'
 import type { World } from '../../world.ts'
@@ -19,12 +19,12 @@ import { playedFaults } from './played-faults.ts'
 
 const second = 1000
 const minute = 60 * second
-/** For so long a fault waits for its victim. */
+/** How long a fault waits for an object to affect. */
 const waitingMs = 5 * minute
 
 const usualDeploymentDelay = { minMs: 50, maxMs: 1_000 }
 
-/** Cluster API in a world in which nothing happens: sooner than in reality, so that stories have many launches. */
+/** Cluster API in a world without faults: faster than in reality, so that stories have many launches. */
 export const usualHub: Partial<ClusterApiSettings> = {
   deploymentDelay: usualDeploymentDelay,
   controllerDelay: { minMs: 50, maxMs: 500 },
@@ -32,7 +32,7 @@ export const usualHub: Partial<ClusterApiSettings> = {
 
 const isLater = (random: Random): boolean => random.uint32() % 2 === 0
 
-/** What befalls the next Machines, by the kind of fault. */
+/** What happens to the next Machines, by kind of fault. */
 const effects: readonly (readonly [kind: FaultKind, effect: (random: Random) => MachineEffect])[] = [
   [
     'failedOperation',
@@ -67,7 +67,7 @@ const effects: readonly (readonly [kind: FaultKind, effect: (random: Random) => 
   ],
 ]
 
-/** Sets and lifts what goes wrong. Call the result to stop; users put right then what they have changed. */
+/** Starts and ends faults. Call the result to stop; users then revert their changes. */
 export function playHubFaults(world: World, deps: FaultDependencies): () => void {
   const { clock, log, weather } = deps
   const { clusterApi } = world
@@ -161,7 +161,10 @@ export function playHubFaults(world: World, deps: FaultDependencies): () => void
   }
 }
 
-/** Users take back what nobody has taken of the replicas that they asked for, Machines that are still to come too. */
+/**
+ * Users revert replicas that they requested and that no claim has taken, including Machines that do not exist
+ * yet.
+ */
 function putRight(world: World): void {
   const { hub, kinds } = world.clusterApi
   for (const deployment of deploymentsIn(world).filter(isMember)) {

@@ -1,4 +1,4 @@
-/** Instances that disappear, and kubelets that stop reporting, come back under another name, or refuse labels. */
+/** Instances that disappear, and kubelets that stop reporting, return with another name, or reject labels. */
 import { karpenterKinds } from '@tenon/api'
 import { integerBetween, type Random } from '@tenon/runtime'
 import type { World } from '../../world.ts'
@@ -8,7 +8,7 @@ import type { FaultDependencies } from './api-faults.ts'
 
 const minute = 60_000
 
-/** Looks once a minute whether something strikes. Call the result to stop. */
+/** Decides once a minute whether a fault strikes. Call the result to stop. */
 export function playInstanceFaults(
   world: World,
   cloud: Pick<WorldCloud, 'loseOne'>,
@@ -53,7 +53,7 @@ export function playInstanceFaults(
   }
 }
 
-/** What kubelets refuse to set themselves. */
+/** Labels that kubelets may not set. */
 export const kubeletLabels: Readonly<Record<string, string>> = {
   'node-role.kubernetes.io/worker': '',
   'example.k8s.io/team': 'world',

@@ -1,4 +1,4 @@
-/** A simulated Exoscale whose reads lag behind its writes, and that lies about what it creates. */
+/** A simulated Exoscale with stale reads and wrong responses about what it creates. */
 import {
   type HttpRequest,
   type HttpResponse,
@@ -17,10 +17,10 @@ const instancePath = /\/instance\/([0-9a-f-]{36})$/
 
 type Instance = Readonly<Record<string, unknown>>
 
-/** How the next creation lies. */
+/** How the response to the next creation is wrong. */
 const lies = ['madeAndRefused', 'refusedAndMade', 'madeTwice', 'wrongAge', 'noLabels', 'wrongLabels'] as const
 
-/** What one world's cloud hides and invents; every process sees the same. */
+/** What the cloud of one world hides and invents; every process sees the same. */
 export class LyingCloud {
   readonly #deps: FaultDependencies
   readonly #hiddenUntil = new Map<string, number>()
@@ -28,9 +28,9 @@ export class LyingCloud {
     string,
     { readonly untilMs: number; readonly change: (instance: Instance) => Instance }
   >()
-  /** Instances whose creation has not ended yet, with their claims. */
+  /** Instances that are still being created, with their claims. */
   readonly #awaited = new Map<string, string>()
-  /** Claims of which the cloud may have made two, with the crashes at the time at which one was hidden. */
+  /** Claims for which the cloud may have created two instances, with the number of crashes when one was hidden. */
   readonly #excused = new Map<string, number>()
   #isOver = false
 
@@ -38,14 +38,14 @@ export class LyingCloud {
     this.#deps = deps
   }
 
-  /** Whether the cloud itself may have made a second instance for the claim. */
+  /** Whether the cloud itself may have created a second instance for the claim. */
   mayHaveTwo(claim: string): boolean {
     const crashes = this.#excused.get(claim)
     return crashes !== undefined && this.#crashes() > crashes
   }
 
-  /** From now on everything is shown as it is. */
-  readonly tellTruth = (): void => {
+  /** From now on all responses are correct. */
+  readonly stopLying = (): void => {
     this.#isOver = true
   }
 
@@ -101,7 +101,8 @@ export class LyingCloud {
     }
     const { id, response: same } = await this.#made(response, claim)
     if (id === undefined) return same
-    // What says that it is another claim's is not this one's; what says nothing is, to whoever made it.
+    // A response that names another claim is not for this one; one without a name belongs to whoever created
+    // the instance.
     if (lie === 'wrongLabels') this.#excused.set(claim, -1)
     if (lie === 'noLabels') this.#excused.set(claim, this.#crashes())
     const untilMs = clock.monotonic() + integerBetween(random, minute, 30 * minute)
@@ -134,7 +135,7 @@ export class LyingCloud {
     return { id: reference?.id, response: { ...response, body: oneChunk(text) } }
   }
 
-  /** An instance may be hidden from the moment on at which the success of its operation has been told. */
+  /** An instance may be hidden from the moment on when the success of its operation was reported. */
   async #operation(response: HttpResponse): Promise<HttpResponse> {
     const { weather, log, clock } = this.#deps
     const text = await readText(response.body)
@@ -153,7 +154,7 @@ export class LyingCloud {
             ? integerBetween(random, second, minute)
             : integerBetween(random, minute, 10 * minute)
         log.record('fault', `laggingCloud ${id} ${ms}`)
-        // Who has not noted the instance before it dies cannot know of it.
+        // A process that crashes before it has stored the instance cannot know it.
         if (!this.#excused.has(claim)) this.#excused.set(claim, this.#crashes())
         this.#hiddenUntil.set(id, clock.monotonic() + ms)
       }

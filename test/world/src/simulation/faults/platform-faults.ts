@@ -1,4 +1,4 @@
-/** Faults of the simulated Clever Cloud, and changes of NodeGroups by its users. */
+/** Faults of the simulated Clever Cloud, and changes of NodeGroups by users. */
 import { karpenterKinds, type KubeObject, type NodeClaim } from '@tenon/api'
 import { type NodeGroup, nodeGroupKind, ownNames } from '@tenon/provider-clever-cloud'
 import type { CleverCloudSettings, GroupEffect } from '@tenon/simulator-clever-cloud'
@@ -10,22 +10,25 @@ import { playedFaults } from './played-faults.ts'
 
 const second = 1000
 const minute = 60 * second
-/** For so long a fault waits for its victim. */
+/** How long a fault waits for an object to affect. */
 const waitingMs = 5 * minute
 
 const plenty = { cpu: 4000, memoryGb: 8000 } as const
-/** Parts of the nominal memory that guests see, for a while and in a whole world; reports below 90 are not believed. */
+/**
+ * Percentages of the nominal memory that guests see, temporarily and in a whole world; the product ignores
+ * reports below 90.
+ */
 const memoryPercents = [97, 95, 93] as const
 const usualPercents = [100, 97, 97, 94] as const
 
-/** On NodeGroups that a user has made, whatever their labels say. */
+/** On NodeGroups that a user created, whatever their labels. */
 const privateAnnotation = 'world.tenon.sh/private'
 
-/** Whether a user made the group for themselves. */
+/** Whether a user created the group for themselves. */
 export const isPrivate = ({ metadata }: NodeGroup): boolean =>
   metadata.annotations?.[privateAnnotation] !== undefined
 
-/** The platform of a world in which nothing happens, whose guests see a part of the nominal memory that is drawn. */
+/** The platform of a world without faults, except that guests see a random part of the nominal memory. */
 export function usualPlatform(
   { faults, withoutFaults }: Story,
   random: Random,
@@ -37,7 +40,7 @@ export function usualPlatform(
 
 const isLater = (random: Random): boolean => random.uint32() % 2 === 0
 
-/** What befalls the next group, by the kind of fault. */
+/** What happens to the next group, by kind of fault. */
 const effects: readonly (readonly [kind: FaultKind, effect: (random: Random) => GroupEffect])[] = [
   [
     'failedOperation',
@@ -94,7 +97,7 @@ const effects: readonly (readonly [kind: FaultKind, effect: (random: Random) => 
   ],
 ]
 
-/** A NodeGroup of a user, with the labels of one that a claim has, or would have. */
+/** A NodeGroup of a user with the labels of a claim's own group. */
 function privateGroup(name: string, claim: string, random: Random): KubeObject {
   const object: KubeObject & { readonly spec: NodeGroup['spec'] } = {
     apiVersion: 'api.clever-cloud.com/v1',
@@ -113,7 +116,7 @@ function privateGroup(name: string, claim: string, random: Random): KubeObject {
   return object
 }
 
-/** Sets and lifts what goes wrong. Call the result to stop; users put right then what they have resized. */
+/** Starts and ends faults. Call the result to stop; users then revert their resizes. */
 export function playPlatformFaults(world: World, deps: FaultDependencies): () => void {
   const { clock, log, weather } = deps
   const { cleverCloud: platform } = world
@@ -184,9 +187,9 @@ export function playPlatformFaults(world: World, deps: FaultDependencies): () =>
   const unsubscribe = local.subscribe<NodeClaim>(karpenterKinds.nodeClaim, {
     added: ({ metadata: { name } }) => {
       if (isStopped || !weather.strikes('foreignGroup')) return
-      // Called like the claim's own group would be, or otherwise.
+      // With the name of the claim's own group, or another one.
       const own = weather.source('foreignGroup').uint32() % 2 === 0 ? name : `private-${added++}`
-      // At once, or the claim's launch would always be first.
+      // Immediately, otherwise the claim's launch would always be first.
       addPrivate(own, name)
     },
   })
@@ -202,7 +205,7 @@ export function playPlatformFaults(world: World, deps: FaultDependencies): () =>
         if (spec.nodeCount !== 1) platform.resize(metadata.name, 1)
     }
     putRight()
-    // A group that was struck at its creation is resized up to two minutes after it.
+    // A group that was affected at its creation is resized up to two minutes later.
     clock.after(5 * minute, putRight)
   }
 }

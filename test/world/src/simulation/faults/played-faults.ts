@@ -6,11 +6,11 @@ import type { FaultDependencies } from './api-faults.ts'
 
 const shortestMs = 2 * 60_000
 
-/** Plays single faults, each noted in the log. */
+/** Plays single faults, and logs each of them. */
 export interface PlayedFaults {
-  /** Lifts a fault after a time that is drawn, two minutes at least where `longestMs` allows it. */
+  /** Ends a fault after a random time, at least two minutes if `longestMs` allows it. */
   readonly timed: (kind: FaultKind, longestMs: number, lift: () => void) => void
-  /** Does something that the cluster may refuse, as it may refuse a person. */
+  /** Does something that the cluster may reject, as it may reject a user's request. */
   readonly asUser: (what: string, work: () => void) => void
 }
 

@@ -8,7 +8,7 @@ import type { FaultDependencies } from './api-faults.ts'
 const minute = 60_000
 const stepMs = minute
 
-/** Options a platform engineer tries one by one; whatever they are, the invariants hold. */
+/** Settings that are tried one by one; the invariants hold with all of them. */
 const changes: readonly ((random: Random) => Partial<Settings>)[] = [
   (random) => ({ batchIdleMs: integerBetween(random, 100, 5000), batchMaxMs: 10_000 }),
   (random) => ({ cpuRequestsMillis: integerBetween(random, 1, 16) * 1000 }),
@@ -20,7 +20,7 @@ const changes: readonly ((random: Random) => Partial<Settings>)[] = [
   () => ({}),
 ]
 
-/** Gates that may be switched while nodes are there; those of the workload stay as they are. */
+/** Gates that may be changed while nodes exist; those of the workload stay as they are. */
 const gates = ['nodeRepair', 'plannedPlacement', 'spotToSpotConsolidation', 'globalConsolidation'] as const
 
 /** @param settings of the processes so far. */
@@ -35,7 +35,7 @@ function otherSettings(settings: Partial<Settings>, random: Random): Partial<Set
   }
 }
 
-/** Looks once a minute whether something strikes. Call the result to stop. */
+/** Decides once a minute whether a fault strikes. Call the result to stop. */
 export function playProcessFaults(
   fleet: OperatorFleet,
   { weather, clock, log }: FaultDependencies,
@@ -74,7 +74,7 @@ export function playProcessFaults(
     }
     clock.after(stepMs, step)
   }
-  /** Whoever keeps its lease stands still for less than the renewals may be late. */
+  /** Pauses are shorter than renewals may be late, so that the process keeps its lease. */
   const starve = (process: OperatorProcess, random: Random, untilMs: number): void => {
     if (isStopped || clock.monotonic() >= untilMs) return
     const standsMs = integerBetween(random, 500, 7000)

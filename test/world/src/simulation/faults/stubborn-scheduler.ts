@@ -1,4 +1,4 @@
-/** A scheduler with a plugin of its own, which refuses some pods on some nodes for reasons that nobody knows. */
+/** A scheduler with a custom plugin, which rejects some pods on some nodes for unknown reasons. */
 import type { Node, Pod } from '@tenon/api'
 import { integerBetween } from '@tenon/runtime'
 import type { World } from '../../world.ts'
@@ -15,7 +15,7 @@ export class StubbornScheduler {
       ? 'node(s) were refused by world.tenon.sh/Stubborn'
       : undefined
 
-  /** Looks once a minute whether something strikes. Call the result to stop. */
+  /** Decides once a minute whether a fault strikes. Call the result to stop. */
   play(world: World, { weather, clock, log }: FaultDependencies): () => void {
     let isStopped = false
     const step = (): void => {

@@ -1,4 +1,4 @@
-/** Wrong views of the cluster: late watches, lists and watches that lie, and the server of another cluster. */
+/** Wrong views of the cluster: delayed watches, wrong lists and watches, and the server of another cluster. */
 import type { KubeObject } from '@tenon/api'
 import { type Clock, integerBetween, type Random, type Transport } from '@tenon/runtime'
 import type { World } from '../../world.ts'
@@ -10,14 +10,14 @@ import { WrongViews } from './wrong-views.ts'
 
 const minute = 60_000
 const longestDelayMs = 5 * minute
-/** A second witness has agreed, or not, by then: lists are asked for again within a minute. */
+/** A second source has confirmed or refuted the view by then: lists are repeated within a minute. */
 const restMs = 10 * minute
 const foreignUid = '0e500000-0000-4000-8000-000000000000'
 
 interface View {
   readonly views: WrongViews
   readonly other: AnotherCluster
-  /** Kinds of which one view is wrong already: two wrong witnesses at a time deceive anybody. */
+  /** Kinds with a wrong view: two wrong sources at the same time would deceive anybody. */
   readonly restUntil: Map<string, number>
 }
 
@@ -31,12 +31,12 @@ export class ViewFaults {
     this.#clock = clock
   }
 
-  /** Whether a controller may see the cluster later, or otherwise, than any delay of answers explains. */
+  /** Whether a controller may see the cluster later, or differently, than delays of responses explain. */
   mayBeWrong(): boolean {
     return this.#clock.monotonic() < this.#wrongUntilMs
   }
 
-  /** The way of a process to the API server. */
+  /** Wraps the connection of a process to the API server. */
   path(process: OperatorProcess, inner: Transport): Transport {
     const view: View = {
       views: new WrongViews(),
@@ -47,7 +47,7 @@ export class ViewFaults {
     return view.other.path(view.views.path(inner, this.#clock))
   }
 
-  /** Looks once a minute whether something strikes the leader. Call the result to stop. */
+  /** Decides once a minute whether a fault strikes the leader. Call the result to stop. */
   play(world: World, fleet: OperatorFleet, { weather, clock, log }: FaultDependencies): () => void {
     const { local } = world.cluster.server
     const identity = local.get(namespaceKind, undefined, 'kube-system')?.metadata.uid ?? ''
@@ -107,15 +107,15 @@ export class ViewFaults {
         for (const plural of plurals) {
           const objects = objectsOf(plural)
           const from = random.uint32() % Math.max(1, objects.length)
-          const told = [objects.slice(from, from + 1), objects.filter((_, at) => at % 2 === 0), objects][
+          const choices = [objects.slice(from, from + 1), objects.filter((_, at) => at % 2 === 0), objects][
             share
           ]
-          view.views.tellDeleted(plural, told ?? [])
+          view.views.reportDeleted(plural, choices ?? [])
         }
       }
       if (view !== undefined && weather.strikes('otherCluster')) {
         const random = weather.source('otherCluster')
-        // Short enough for a look in between to miss it, or long enough for a sweep of all there is.
+        // Short enough for a check in between to miss it, or long enough for a complete sweep.
         const ms =
           random.uint32() % 2 === 0
             ? integerBetween(random, 0, 5 * minute)
@@ -135,7 +135,7 @@ export class ViewFaults {
       isStopped = true
       for (const { views, other } of this.#of.values()) {
         other.show()
-        views.tellAll()
+        views.stopAll()
       }
     }
   }

@@ -2,7 +2,7 @@
 import { type Clock, integerBetween, type Random, unit } from '@tenon/runtime'
 import type { FaultKind, FaultLevel, Story } from '../story.ts'
 
-/** Chance that a fault strikes one occasion (a request, a watch event, a minute) in its storm. */
+/** Probability that a fault of the kind strikes an occasion (a request, a watch event, a minute) in a storm. */
 const stormRates: Readonly<Record<FaultKind, number>> = {
   conflict: 0.1,
   throttle: 0.15,
@@ -62,7 +62,7 @@ const stormRates: Readonly<Record<FaultKind, number>> = {
 interface Climate {
   readonly meanGapMs: number
   readonly stormMs: readonly [least: number, most: number]
-  /** Share of the storm's rate that holds in calm times. */
+  /** Fraction of the storm's rate in calm periods. */
   readonly calmShare: number
   /** Factor on the storm's rate. */
   readonly force: number
@@ -71,7 +71,7 @@ interface Climate {
 const minute = 60_000
 const climates: Readonly<Record<Exclude<FaultLevel, 'none'>, Climate>> = {
   low: { meanGapMs: 90 * minute, stormMs: [minute, 5 * minute], calmShare: 0.002, force: 0.5 },
-  // For stories with few kinds of faults, which are to strike soon.
+  // For stories with few kinds of faults, which should strike soon.
   storm: { meanGapMs: 3 * minute, stormMs: [2 * minute, 10 * minute], calmShare: 0.02, force: 1 },
   high: { meanGapMs: 30 * minute, stormMs: [minute, 10 * minute], calmShare: 0.02, force: 1 },
 }
@@ -120,12 +120,12 @@ export class Weather {
     return this.#at(kind, this.#climate).isStorm
   }
 
-  /** The random source of a kind, for what its fault does. */
+  /** The random source of a kind, for the details of its faults. */
   source(kind: FaultKind): Random {
     return this.#random.fork(`${kind}/detail/${this.#struck.get(kind) ?? 0}`)
   }
 
-  /** From now on the sky is clear. */
+  /** No more faults from now on. */
   clearUp(): void {
     this.#isOver = true
   }

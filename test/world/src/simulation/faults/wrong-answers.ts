@@ -9,7 +9,7 @@ import {
   type Transport,
 } from '@tenon/runtime'
 
-/** What an answer can be instead of what was asked for. */
+/** What a response may contain instead. */
 export const wrongForms = [
   'nothing',
   'emptyObject',
@@ -32,18 +32,18 @@ const bodies: Readonly<Record<Exclude<WrongForm, 'half' | 'another'>, string>> =
   redirect: '',
 }
 
-/** What is wrong with the next answer, and whether the server was asked at all; undefined lets the request pass. */
+/** What is wrong with the next response, and whether the request takes effect; undefined: nothing. */
 export type WrongRule = (
   request: HttpRequest,
 ) => { readonly form: WrongForm; readonly reachesServer: boolean } | undefined
 
 interface Remembered {
   readonly path: string
-  /** Written out only when it is told to somebody else. */
+  /** Serialized only if it is used as a wrong response. */
   readonly text: () => string
 }
 
-/** The way to a server on which answers are exchanged for wrong ones. */
+/** Wraps the connection to a server, and replaces responses by wrong ones. */
 export function wrongAnswers(inner: Transport, rule: WrongRule): Transport {
   const memory = new Map<string, readonly Remembered[]>()
   return {
@@ -75,7 +75,7 @@ async function wrongResponse(
   return { status: 200, headers, body: oneChunk(text.slice(0, Math.max(1, Math.floor(text.length / 2)))) }
 }
 
-/** Answers about an object each, or to the creation of one: the newest few, by what was asked. */
+/** Remembers the most recent responses about single objects and creations, by request. */
 async function remembered(
   memory: Map<string, readonly Remembered[]>,
   request: HttpRequest,
@@ -84,7 +84,7 @@ async function remembered(
   const { status, headers, body } = response
   if (status >= 300 || body instanceof DocumentStream || request.path.includes('watch=true')) return response
   const key = patternOf(request)
-  // Lists are long, and what one object is told for another does more harm.
+  // Lists are long; an object in place of another one does more harm.
   if (request.method === 'GET' && !key.includes('*')) return response
   const written = body instanceof DocumentBody ? undefined : await readText(body)
   const text = () => written ?? JSON.stringify((body as DocumentBody).document)
@@ -94,7 +94,7 @@ async function remembered(
   return written === undefined ? response : { status, headers, body: oneChunk(written) }
 }
 
-/** What was answered to the same question about something else; to another question where there was none. */
+/** An earlier response to the same request about another object, or else to another request. */
 function anotherAnswer(memory: ReadonlyMap<string, readonly Remembered[]>, request: HttpRequest): string {
   const pattern = patternOf(request)
   const same = memory.get(pattern)?.findLast(({ path }) => path !== request.path)
@@ -106,12 +106,15 @@ function anotherAnswer(memory: ReadonlyMap<string, readonly Remembered[]>, reque
   return '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"another","uid":"1","resourceVersion":"1"}}'
 }
 
-/** Method and path without the names of objects: `PATCH /apis/karpenter.sh/v1/nodeclaims/NAME/status` has a star for its name. */
+/**
+ * Method and path without the names of objects: `PATCH /apis/karpenter.sh/v1/nodeclaims/NAME/status` has `*`
+ * for its name.
+ */
 export function patternOf({ method, path }: Pick<HttpRequest, 'method' | 'path'>): string {
   const [plain = '', query = ''] = path.split('?')
   const isWatch = query.includes('watch=true')
   const parts = plain.split('/')
-  // /api/v1/… and /apis/GROUP/VERSION/…; the cloud has /v2/… with an id after each collection.
+  // /api/v1/… and /apis/GROUP/VERSION/…; the cloud's paths are /v2/… with an id after each collection.
   const start = parts[1] === 'apis' ? 4 : 3
   const inNamespace = parts[start] === 'namespaces' && parts.length > start + 2
   const name = inNamespace ? start + 3 : parts[1] === 'v2' ? 3 : start + 1

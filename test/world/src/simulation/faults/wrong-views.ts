@@ -1,4 +1,7 @@
-/** Views of the cluster that are wrong, though every answer is well formed: late watches, and lists that lie (reports-2.md 1, 2). */
+/**
+ * Wrong views of the cluster although every response is well-formed: delayed watches, and wrong lists
+ * (reports-2.md 1, 2).
+ */
 import {
   type Clock,
   DocumentBody,
@@ -10,7 +13,7 @@ import {
   type Transport,
 } from '@tenon/runtime'
 
-/** How lists lie: without objects, with every second one, or as they were when the lie began. */
+/** How lists are wrong: empty, with every second object, or as they were at first. */
 export type ListLie = 'empty' | 'half' | 'old'
 
 interface WatchRow {
@@ -35,7 +38,10 @@ const gone: WatchRow = {
   object: { apiVersion: 'v1', kind: 'Status', status: 'Failure', reason: 'Expired', code: 410 },
 }
 
-/** The way of one process to the API server, on which tests and fuzz cases make views wrong by kind (plural, or `*`). */
+/**
+ * The connection of one process to the API server, on which tests and fuzz cases make views wrong by kind
+ * (plural, or `*`).
+ */
 export class WrongViews {
   readonly #lateMs = new Map<string, number>()
   readonly #lies = new Map<string, { readonly lie: ListLie; answersLeft: number }>()
@@ -43,22 +49,22 @@ export class WrongViews {
   /** The first list of each kind, by plural. */
   readonly #first = new Map<string, readonly object[]>()
 
-  /** Delays the events of watches; 0 ends the delay for events that come from now on. */
+  /** Delays watch events; 0 ends the delay for new events. */
   late(plural: string, ms: number): void {
     this.#lateMs.set(plural, ms)
   }
 
-  /** Has lists lie, streamed ones as well: so many answers, or until {@link tellTruth}. */
+  /** Makes lists wrong, including streamed ones: for a number of responses, or until {@link stopLying}. */
   lie(plural: string, lie: ListLie, answers = Number.POSITIVE_INFINITY): void {
     this.#lies.set(plural, { lie, answersLeft: answers })
   }
 
-  tellTruth(plural: string): void {
+  stopLying(plural: string): void {
     this.#lies.delete(plural)
   }
 
-  /** Ends every delay and every lie; what is late by now stays so. */
-  tellAll(): void {
+  /** Ends every delay and makes lists correct; events that are already delayed stay so. */
+  stopAll(): void {
     this.#lateMs.clear()
     this.#lies.clear()
   }
@@ -68,13 +74,13 @@ export class WrongViews {
     for (const watch of this.#watches) if (plural === '*' || watch.plural === plural) watch.add(gone)
   }
 
-  /** The kinds that are being watched, sorted. */
+  /** The watched kinds, sorted. */
   watched(): readonly string[] {
     return [...new Set([...this.#watches].map(({ plural }) => plural))].toSorted()
   }
 
-  /** Has watches say that these objects were deleted. */
-  tellDeleted(plural: string, objects: readonly object[]): void {
+  /** Makes watches report that these objects were deleted. */
+  reportDeleted(plural: string, objects: readonly object[]): void {
     for (const watch of this.#watches)
       if (watch.plural === plural) for (const object of objects) watch.add({ type: 'DELETED', object })
   }
@@ -106,12 +112,15 @@ export class WrongViews {
     const document = (
       body instanceof DocumentBody ? body.document : JSON.parse(await readText(body))
     ) as ListDocument
-    const items = this.#told(plural, path, document.items ?? [])
+    const items = this.#shownAs(plural, path, document.items ?? [])
     return { ...response, body: oneChunk(JSON.stringify({ ...document, items })) }
   }
 
-  /** What a list of these objects says; with the version of now, so that a watch from it never tells the rest. */
-  #told(plural: string, path: string, honest: readonly object[]): readonly object[] {
+  /**
+   * The wrong list of these objects. It has the current resource version, so a watch from it never delivers the
+   * rest.
+   */
+  #shownAs(plural: string, path: string, honest: readonly object[]): readonly object[] {
     const query = new URLSearchParams(path.split('?')[1] ?? '')
     const selector = query.get('fieldSelector') ?? ''
     if (selector === '' && !this.#first.has(plural)) this.#first.set(plural, honest)
@@ -125,7 +134,7 @@ export class WrongViews {
 
   #watch(plural: string, { path }: HttpRequest, response: HttpResponse, clock: Clock): HttpResponse {
     const { body } = response
-    // In-process servers hand over documents; a socket would hand over lines.
+    // In-process servers pass documents; a socket would pass lines.
     if (!(body instanceof DocumentStream)) throw new TypeError('wrong views need an in-process API server')
     return {
       ...response,
@@ -162,7 +171,7 @@ export class WrongViews {
             continue
           }
           if (listed !== undefined && row.type === 'BOOKMARK') {
-            for (const object of this.#told(plural, path, listed)) out.push({ type: 'ADDED', object })
+            for (const object of this.#shownAs(plural, path, listed)) out.push({ type: 'ADDED', object })
             listed = undefined
           }
           out.push(row)
@@ -210,7 +219,7 @@ function isSelected(object: object, fieldSelector: string): boolean {
   return true
 }
 
-/** The kind of which a request asks for many objects; undefined for one object. */
+/** The kind that a request lists or watches; undefined for a single object. */
 function listedPlural({ path }: HttpRequest): string | undefined {
   const parts = (path.split('?')[0] ?? '').split('/').filter((part) => part !== '')
   const after = parts.slice(parts[0] === 'apis' ? 3 : 2)

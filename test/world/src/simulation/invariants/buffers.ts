@@ -1,4 +1,4 @@
-/** CapacityBuffers keep the room that they say, for as long as they are there, and their pods are nobody's business. */
+/** CapacityBuffers keep the capacity that they promise, and their placeholder pods stay internal. */
 import {
   autoscalingKinds,
   type CapacityBuffer,
@@ -20,7 +20,7 @@ import type { Invariant } from './scene.ts'
 
 const podPrefix = 'capacity-buffer-'
 
-/** No pod that stands for room is evicted, deleted, patched or told of: the API server knows none. */
+/** Placeholder pods are never evicted, deleted, patched or named in Events: the API server has none. */
 export const bufferPodsStayInside: Invariant = ({ violate }) => ({
   apiWrite({ method, plural, name = '', request: { body } }) {
     if (plural === 'pods' && name.startsWith(podPrefix))
@@ -35,13 +35,13 @@ interface Amounts {
   readonly memory: number
 }
 
-/** What one pod of a buffer takes, and how many there are to be. */
+/** Requests of a buffer's pod, and the number of pods. */
 interface Wanted extends Amounts {
   readonly name: string
   readonly count: number
 }
 
-/** What is not as CapacityBuffers say or ask, in words, once everything else is at rest. */
+/** Where CapacityBuffers and cluster disagree, once everything else has settled. */
 export function roomTrouble(world: World): readonly string[] {
   const { local } = world.cluster.server
   const ready = local
@@ -53,19 +53,19 @@ export function roomTrouble(world: World): readonly string[] {
     world.pods().filter(({ status }) => status?.phase !== 'Succeeded' && status?.phase !== 'Failed'),
     ({ spec }) => spec.nodeName ?? '',
   )
-  const told = ready.flatMap((buffer) => conditionTrouble(buffer) ?? [])
+  const problems = ready.flatMap((buffer) => conditionTrouble(buffer) ?? [])
   const free = nodes.map((node) => freeOn(node, podsOn.get(node.metadata.name) ?? []))
-  if (told.length === 0 && !hasRoom(free, wanted)) {
+  if (problems.length === 0 && !hasRoom(free, wanted)) {
     const texts = wanted.map(({ name, count }) => `${count} of ${name}`)
-    told.push(`there is no room on the nodes for ${texts.join(', ')}, though all say that there is`)
+    problems.push(`there is no room on the nodes for ${texts.join(', ')}, though all say that there is`)
   }
   const empty = nodes.filter(
     (node) => !staysEmpty(node) && (podsOn.get(node.metadata.name) ?? []).every(isOfDaemonSet),
   )
   const most = wanted.reduce((sum, { count }) => sum + count, 0)
   if (empty.length > most)
-    told.push(`${empty.length} node(s) are empty, and there is to be room for ${most} pod(s)`)
-  return told
+    problems.push(`${empty.length} node(s) are empty, and there is to be room for ${most} pod(s)`)
+  return problems
 }
 
 function conditionTrouble(buffer: CapacityBuffer): string | undefined {
@@ -93,14 +93,14 @@ interface Templated {
   readonly spec: { readonly template: PodTemplateSpec }
 }
 
-/** Pods of the world have one container, or few that ask for something. */
+/** Pods of the world have one container, or few with requests. */
 function amountsOf({ containers }: PodSpec): Amounts {
   const parsed = containers.map(({ resources }) => parseResources(resources?.requests))
   const sum = (name: string) => parsed.reduce((total, requests) => total + (ownValue(requests, name) ?? 0), 0)
   return { cpu: sum('cpu'), memory: sum('memory') }
 }
 
-/** A node of the pools that take any pod. */
+/** A node of the pools that accept any pod. */
 function isOpen({ metadata, spec }: Node): boolean {
   const pool = metadata.labels?.[labels.nodePool] ?? ''
   return (
@@ -111,7 +111,7 @@ function isOpen({ metadata, spec }: Node): boolean {
   )
 }
 
-/** One that stays whether pods need it or not. */
+/** A node that stays even if no pod needs it. */
 function staysEmpty({ metadata }: Node): boolean {
   const isStatic = metadata.labels?.[labels.nodePool] === 'static'
   return isStatic || metadata.annotations?.['karpenter.sh/do-not-disrupt'] !== undefined
@@ -126,7 +126,7 @@ function freeOn({ status }: Node, pods: readonly Pod[]): Amounts {
   }
 }
 
-/** Whether all of them fit at the same time, in any order of the buffers and of the nodes that is tried. */
+/** Whether all pods fit at the same time, in some order of buffers and nodes. */
 function hasRoom(free: readonly Amounts[], wanted: readonly Wanted[]): boolean {
   const byRoom = free.toSorted((a, b) => a.cpu - b.cpu)
   const orders = [free, byRoom, byRoom.toReversed()]

@@ -9,7 +9,7 @@ const isOver = (pod: Pod): boolean => pod.status?.phase === 'Succeeded' || pod.s
 const isLeaving = (object: { readonly metadata: { readonly deletionTimestamp?: string } }): boolean =>
   object.metadata.deletionTimestamp !== undefined
 
-/** What is not as it should be in the end, in words; empty when all is well. */
+/** Descriptions of what is wrong; empty if nothing is. */
 export function unrest(world: World, cloud: WorldCloud): readonly string[] {
   const pods = world.pods()
   const claims = world.claims()
@@ -17,7 +17,7 @@ export function unrest(world: World, cloud: WorldCloud): readonly string[] {
   const nodes = all.filter((node) => !cloud.isForeign(node))
   const foreign = new Set(all.filter((node) => cloud.isForeign(node)).map(({ metadata }) => metadata.name))
   const instances = cloud.instances()
-  const told: string[] = []
+  const problems: string[] = []
   const isHeldBack = lacksMembers(world)
   const waiting = pods.filter(
     (pod) =>
@@ -27,29 +27,31 @@ export function unrest(world: World, cloud: WorldCloud): readonly string[] {
       !isRunning(pod) &&
       !isHeldBack(pod),
   )
-  if (waiting.length > 0) told.push(`${waiting.length} pod(s) do not run: ${some(waiting)}`)
+  if (waiting.length > 0) problems.push(`${waiting.length} pod(s) do not run: ${some(waiting)}`)
   const claimed = new Set(claims.map(({ status }) => status?.providerID ?? ''))
   const unowned = instances.filter(({ providerId }) => !claimed.has(providerId))
   if (unowned.length > 0)
-    told.push(`${unowned.length} instance(s) without a NodeClaim: ${unowned.map(({ id }) => id).join(', ')}`)
+    problems.push(
+      `${unowned.length} instance(s) without a NodeClaim: ${unowned.map(({ id }) => id).join(', ')}`,
+    )
   const alive = new Set(instances.map(({ providerId }) => providerId))
   const hollow = claims.filter(({ status }) => !alive.has(status?.providerID ?? ''))
-  if (hollow.length > 0) told.push(`${hollow.length} NodeClaim(s) without an instance: ${some(hollow)}`)
+  if (hollow.length > 0) problems.push(`${hollow.length} NodeClaim(s) without an instance: ${some(hollow)}`)
   const lost = nodes.filter((node) => !alive.has(node.spec?.providerID ?? ''))
-  if (lost.length > 0) told.push(`${lost.length} Node(s) without an instance: ${some(lost)}`)
+  if (lost.length > 0) problems.push(`${lost.length} Node(s) without an instance: ${some(lost)}`)
   const held = new Set(
     pods.filter((pod) => !isOver(pod) && mayHold(pod)).map(({ spec }) => spec.nodeName ?? ''),
   )
   const stuck = claims.filter((claim) => isLeaving(claim) && !held.has(claim.status?.nodeName ?? ''))
-  if (stuck.length > 0) told.push(`${stuck.length} NodeClaim(s) still being deleted: ${some(stuck)}`)
+  if (stuck.length > 0) problems.push(`${stuck.length} NodeClaim(s) still being deleted: ${some(stuck)}`)
   const unready = claims.filter((claim) => !isLeaving(claim) && !isInitialized(claim))
-  if (unready.length > 0) told.push(`${unready.length} NodeClaim(s) not initialized: ${some(unready)}`)
+  if (unready.length > 0) problems.push(`${unready.length} NodeClaim(s) not initialized: ${some(unready)}`)
   const bare = claims.filter((claim) => isInitialized(claim) && !hasLabels(claim, all))
-  if (bare.length > 0) told.push(`${bare.length} NodeClaim(s) whose Node lacks labels: ${some(bare)}`)
-  return [...told, ...cloud.leftovers()]
+  if (bare.length > 0) problems.push(`${bare.length} NodeClaim(s) whose Node lacks labels: ${some(bare)}`)
+  return [...problems, ...cloud.leftovers()]
 }
 
-/** Whether the Node has what kubelets may not set, and everything else that the claim's NodePool gives it. */
+/** Whether the Node has the labels that kubelets may not set, and everything else of the claim's NodePool. */
 function hasLabels({ metadata, status }: NodeClaim, nodes: readonly Node[]): boolean {
   const node = nodes.find((each) => each.metadata.name === status?.nodeName)
   return Object.entries(metadata.labels ?? {}).every(
@@ -57,7 +59,7 @@ function hasLabels({ metadata, status }: NodeClaim, nodes: readonly Node[]): boo
   )
 }
 
-/** Instances come and go no more when this stays the same. */
+/** Instances are no longer launched or removed if this stays the same. */
 export function fleetOf(world: World): string {
   return world
     .claims()
@@ -65,7 +67,10 @@ export function fleetOf(world: World): string {
     .join(' ')
 }
 
-/** As many launches as age may cause in so long: one for every end of an instance, and as many for pods it moves. */
+/**
+ * The maximum number of launches that expiration may cause in this time: one per expired instance, and one per
+ * node for its pods.
+ */
 export function launchesOfAge(world: World, ms: number): number {
   const lives = world.claims().map(({ spec }) => parseNillableDuration(spec.expireAfter))
   return lives.reduce((sum: number, lastsMs) => sum + (lastsMs === undefined ? 0 : (2 * ms) / lastsMs), 0)
@@ -79,7 +84,10 @@ const isRunning = (pod: Pod): boolean =>
 const isInitialized = ({ status }: NodeClaim): boolean =>
   status?.conditions?.some((each) => each.type === 'Initialized' && each.status === 'True') === true
 
-/** Pods that keep a node which has no deadline: protected ones, and those of a budget that allows nothing. */
+/**
+ * Pods that can block a drain without a deadline: protected ones, and those of a budget that allows no
+ * disruption.
+ */
 const mayHold = (pod: Pod): boolean =>
   pod.metadata.annotations?.['karpenter.sh/do-not-disrupt'] !== undefined ||
   pod.metadata.labels?.['app'] === 'guarded'

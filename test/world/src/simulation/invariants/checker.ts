@@ -80,7 +80,7 @@ const invariants: readonly Invariant[] = [
   strangersKept,
 ]
 
-/** What holds at one cloud only. */
+/** Invariants of one cloud only. */
 const invariantsOf: Readonly<Record<CloudName, readonly Invariant[]>> = {
   exoscale: [noSecondNodeForDevices, driversAwaited],
   'cluster-api': [foreignDeploymentsKept, machinesBoundOnce, boundMachinesKept, noUnclaimedMachine],
@@ -100,8 +100,8 @@ export class Checker {
   readonly #story: Story
   readonly #weather: Weather
   readonly #rules: readonly Rule[]
-  /** Those who want to be told of something, by what it is. */
-  readonly #listeners = new Map<keyof Rule, readonly ((...told: readonly unknown[]) => void)[]>()
+  /** The callbacks of all rules, by event. */
+  readonly #listeners = new Map<keyof Rule, readonly ((...detailOf: readonly unknown[]) => void)[]>()
   readonly #pods = new Map<string, Pod>()
   readonly #podsByNode = new Map<string, Map<string, Pod>>()
   readonly #boundAt = new Map<string, number>()
@@ -146,17 +146,17 @@ export class Checker {
     return this.#violation
   }
 
-  /** How often an invariant has been asked. */
+  /** Number of invariant checks so far. */
   get checks(): number {
     return this.#checks
   }
 
-  /** Instances that controllers have asked for. */
+  /** Instances that controllers have requested. */
   get launches(): number {
     return this.#launches
   }
 
-  /** Begins to follow the API server's objects. */
+  /** Starts to follow the objects of the API server. */
   start(): void {
     const { local } = this.#world.cluster.server
     local.subscribe(
@@ -184,7 +184,7 @@ export class Checker {
     this.#everyMinute()
   }
 
-  /** Says that something does not hold; the first one counts. */
+  /** Reports a violation; only the first one counts. */
   violate(invariant: string, text: string): void {
     if (this.#violation !== undefined) return
     this.#violation = { invariant, text, atMs: this.#clock.monotonic() }
@@ -192,7 +192,7 @@ export class Checker {
     this.onViolation()
   }
 
-  /** The way to the API server, seen from behind all faults. */
+  /** Wraps the connection to the API server, behind all faults. */
   watchingApi(inner: Transport, process: OperatorProcess): Transport {
     return {
       send: async (request, signal) => {
@@ -202,12 +202,12 @@ export class Checker {
         }
         const write = apiWriteOf(process, request)
         const demand = this.#cloud.objects === undefined ? undefined : this.#cloud.demandOf(request)
-        if (demand !== undefined) this.#tell('cloudWrite', { process, request, demand })
-        this.#tell('apiWrite', write)
+        if (demand !== undefined) this.#notify('cloudWrite', { process, request, demand })
+        this.#notify('apiWrite', write)
         const response = await inner.send(request, signal)
         if (demand?.launchFor !== undefined) this.#launches++
-        this.#tell('apiWritten', write)
-        if (demand !== undefined) this.#tell('cloudWritten')
+        this.#notify('apiWritten', write)
+        if (demand !== undefined) this.#notify('cloudWritten')
         const { plural, name = '', subresource } = write
         const what = `${plural}/${name}${subresource === undefined ? '' : `/${subresource}`}`
         if (plural !== 'events' && plural !== 'leases')
@@ -225,11 +225,11 @@ export class Checker {
   ): Promise<Awaited<ReturnType<Transport['send']>>> {
     const response = await inner.send(request, signal)
     const { plural, name } = apiWriteOf(process, request)
-    if (name !== undefined) this.#tell('apiRead', { process, plural, name, status: response.status })
+    if (name !== undefined) this.#notify('apiRead', { process, plural, name, status: response.status })
     return response
   }
 
-  /** A line of a controller's log, of which those about new claims say what these are for. */
+  /** Reads a line of a controller's log; lines about new claims name the pods they are for. */
   logged(line: string): void {
     if (!line.includes('"message":"created nodeclaim"')) return
     const { NodeClaim: claim, Pods: pods } = JSON.parse(line) as {
@@ -237,21 +237,21 @@ export class Checker {
       readonly Pods?: string
     }
     if (claim?.name !== undefined && pods !== undefined)
-      this.#tell('bought', claim.name, pods.replace(/ and \d+ other\(s\)$/, '').split(', '))
+      this.#notify('bought', claim.name, pods.replace(/ and \d+ other\(s\)$/, '').split(', '))
   }
 
-  /** Controllers that lead say so when they begin to end cleanly, and when they have. */
+  /** Called when a leader begins a clean shutdown, and when it has ended. */
   ends(process: OperatorProcess, step: 'ending' | 'ended'): void {
-    this.#tell(step, process)
+    this.#notify(step, process)
   }
 
-  /** The way to the cloud, seen from behind all faults but the cloud's own. */
+  /** Wraps the connection to the cloud, behind all faults but the cloud's own. */
   watchingCloud(inner: Transport, process: OperatorProcess): Transport {
     return {
       send: async (request, signal) => {
         if (request.method === 'GET') return await inner.send(request, signal)
         const demand = this.#cloud.demandOf(request) ?? {}
-        this.#tell('cloudWrite', { process, request, demand })
+        this.#notify('cloudWrite', { process, request, demand })
         const path = request.path.split('?')[0] ?? ''
         try {
           const response = await inner.send(request, signal)
@@ -259,13 +259,13 @@ export class Checker {
           this.#log.record('cloud', `${process.name} ${request.method} ${path} ${response.status}`)
           return response
         } finally {
-          this.#tell('cloudWritten')
+          this.#notify('cloudWritten')
         }
       },
     }
   }
 
-  #tell<K extends keyof Rule>(what: K, ...args: Parameters<NonNullable<Rule[K]>>): void {
+  #notify<K extends keyof Rule>(what: K, ...args: Parameters<NonNullable<Rule[K]>>): void {
     if (this.#violation !== undefined) return
     for (const listener of this.#listenersOf(what)) {
       this.#checks++
@@ -273,10 +273,12 @@ export class Checker {
     }
   }
 
-  #listenersOf(what: keyof Rule): readonly ((...told: readonly unknown[]) => void)[] {
+  #listenersOf(what: keyof Rule): readonly ((...detailOf: readonly unknown[]) => void)[] {
     let listeners = this.#listeners.get(what)
     if (listeners === undefined) {
-      listeners = this.#rules.flatMap((rule) => (rule[what] as (...told: readonly unknown[]) => void) ?? [])
+      listeners = this.#rules.flatMap(
+        (rule) => (rule[what] as (...detailOf: readonly unknown[]) => void) ?? [],
+      )
       this.#listeners.set(what, listeners)
     }
     return listeners
@@ -284,7 +286,7 @@ export class Checker {
 
   #everyMinute(): void {
     this.#clock.after(minute, () => {
-      this.#tell('minute')
+      this.#notify('minute')
       if (this.#violation === undefined) this.#everyMinute()
     })
   }
@@ -302,11 +304,11 @@ export class Checker {
       const object = (now ?? before) as T
       const { name, uid, resourceVersion } = object.metadata
       const verb = now === undefined ? 'deleted' : before === undefined ? 'added' : 'updated'
-      // Heartbeats would fill the log and say nothing.
-      if (plural !== 'nodes' || verb !== 'updated' || isNews(now, before))
-        this.#log.record(plural, `${verb} ${name} ${uid} ${resourceVersion}${told(object)}`)
+      // Heartbeats would only fill the log.
+      if (plural !== 'nodes' || verb !== 'updated' || isChange(now, before))
+        this.#log.record(plural, `${verb} ${name} ${uid} ${resourceVersion}${detailOf(object)}`)
       follow(now, before)
-      this.#tell(kind, now, before)
+      this.#notify(kind, now, before)
     }
     return {
       added: (object) => changed(object, undefined),
@@ -399,12 +401,12 @@ function apiWriteOf(process: OperatorProcess, request: HttpRequest): ApiWrite {
   return { process, method, plural, namespace: isScoped ? rest[1] : undefined, name, subresource, request }
 }
 
-/** What a line of the log says besides which object changed. */
-function told(object: KubeObject): string {
+/** The part of an object that the log contains besides its name. */
+function detailOf(object: KubeObject): string {
   const { spec, status } = object as Pod
   return spec?.nodeName === undefined ? '' : ` on ${spec.nodeName} ${status?.phase ?? ''}`
 }
 
-function isNews(now: Node | undefined, before: Node | undefined): boolean {
+function isChange(now: Node | undefined, before: Node | undefined): boolean {
   return now?.spec !== before?.spec || now?.metadata.deletionTimestamp !== before?.metadata.deletionTimestamp
 }

@@ -1,4 +1,4 @@
-/** Nodes are launched for devices that are missing, not for those whose driver is still on its way (devices.md 3.17). */
+/** Nodes are launched for missing devices, but not for those whose driver has not published yet (devices.md 3.17). */
 import {
   type DeviceRequest,
   isConditionTrue,
@@ -14,22 +14,22 @@ import type { World } from '../../world.ts'
 import { devicePool, pairTemplate } from '../workload/devices.ts'
 import type { Invariant } from './scene.ts'
 
-/** Older than this, a claim whose node is not initialized may be in trouble. */
+/** A claim that is older and not initialized may have failed. */
 const startingMs = 5 * 60_000
-/** GPUs of the types of the pool. */
+/** GPUs of the pool's types. */
 const gpusOf: Readonly<Record<string, number>> = { 'gpua30.small': 1, 'gpua30.medium': 2 }
 
-/** What pods waited for at a moment. */
+/** What pods waited for at some moment. */
 interface Wanted {
   readonly devices: number
-  /** Some claim asks for two, which have to be of one node. */
+  /** Some claim requests two devices, which must be on one node. */
   readonly hasPairs: boolean
 }
 
 /**
- * A claim is bought for pods that claim devices only if nodes that start do not have enough of them already. All of
- * the pool's devices are alike, so that their number tells; what waited lately counts as waiting, as controllers may
- * see it late.
+ * A claim is launched for pods with device claims only if starting nodes do not have enough devices. All
+ * devices of the pool are equal, so counting is enough. Recently pending pods count too, as controllers may see
+ * changes late.
  */
 export const noSecondNodeForDevices: Invariant = (scene) => {
   const { world, clock, blindMs, violate, claimByName, podByKey } = scene
@@ -47,13 +47,13 @@ export const noSecondNodeForDevices: Invariant = (scene) => {
     bought(name, pods) {
       const bought = claimByName(name)
       if (bought === undefined || !isForDevices(bought)) return
-      // Pods that have to move hold devices that do not wait for a node.
+      // Pods that have to move hold devices, which wait for no node.
       if (pods.some((key) => podByKey(key)?.spec.nodeName !== undefined)) return
       note()
       const most = Math.max(...wanted.map(({ devices }) => devices))
       const onTheirWay = startingNodes(world, clock.now()).filter(({ metadata }) => metadata.name !== name)
       const expected = onTheirWay.reduce((sum, claim) => sum + freeDevicesOf(world, claim), 0)
-      // Two that go together may wait for one node while single ones are left over on others.
+      // A pair may have to wait for one node while single devices are free on others.
       const leftOver = wanted.some(({ hasPairs }) => hasPairs) ? onTheirWay.length : 0
       if (onTheirWay.length === 0 || expected < most + leftOver) return
       violate(
@@ -66,7 +66,7 @@ export const noSecondNodeForDevices: Invariant = (scene) => {
   }
 }
 
-/** Claims of the pool whose nodes start, and are expected to end well. */
+/** Claims of the pool whose nodes are starting normally. */
 function startingNodes(world: World, nowMs: number): readonly NodeClaim[] {
   return world.cluster.server.local
     .list(karpenterKinds.nodeClaim)
@@ -84,7 +84,7 @@ function isForDevices({ metadata }: NodeClaim): boolean {
   return metadata.labels?.[labels.nodePool] === devicePool
 }
 
-/** Devices that the node of a claim will have, or has, and that no claim has been given. */
+/** Unallocated devices that the node of a claim has or will have. */
 function freeDevicesOf(world: World, { metadata, status }: NodeClaim): number {
   const all = ownValue(gpusOf, metadata.labels?.[labels.instanceType] ?? '') ?? 0
   const prefix = `${status?.nodeName ?? ''}/`
@@ -96,7 +96,7 @@ function freeDevicesOf(world: World, { metadata, status }: NodeClaim): number {
 
 const claimsDevices = (pod: Pod | undefined): boolean => (pod?.spec.resourceClaims ?? []).length > 0
 
-/** Devices that claims of pods without a node do not have yet. */
+/** Devices that pods without a node wait for. */
 function wantedDevices(world: World): Wanted {
   const { local } = world.cluster.server
   const open = new Set<string>()
@@ -130,21 +130,21 @@ function devicesIn({ exactly }: DeviceRequest): number {
   return exactly?.count ?? 1
 }
 
-/** Devices that two claims have, once everything is at rest. */
+/** Devices that are allocated twice, once everything has settled. */
 export function deviceTrouble(world: World): readonly string[] {
   const holders = new Map<string, string>()
-  const told: string[] = []
+  const problems: string[] = []
   for (const { metadata, status } of world.cluster.server.local.list(kinds.resourceClaim))
     for (const { driver, pool, device } of status?.allocation?.devices?.results ?? []) {
       const key = `${driver} ${pool} ${device}`
       const other = holders.get(key)
-      if (other !== undefined) told.push(`ResourceClaims ${other} and ${metadata.name} both have ${key}`)
+      if (other !== undefined) problems.push(`ResourceClaims ${other} and ${metadata.name} both have ${key}`)
       holders.set(key, metadata.name)
     }
-  return told
+  return problems
 }
 
-/** No node of the pool counts as initialized before its devices have been published. */
+/** No node of the pool is initialized before its devices were published. */
 export const driversAwaited: Invariant = ({ violate, world }) => {
   const published = new Set<string>()
   world.cluster.server.local.subscribe(kinds.resourceSlice, {

@@ -1,4 +1,4 @@
-/** Faulty instances are removed in time, healthy ones are kept, and nothing is launched repeatedly in vain. */
+/** Faulty instances are removed in time, healthy ones are kept, and no failing launch is repeated for ever. */
 import type { Node, NodeClaim, Pod } from '@tenon/api'
 import { poolOf } from './instances.ts'
 import { isOfDaemonSet } from './pods.ts'
@@ -6,15 +6,15 @@ import type { Invariant } from './scene.ts'
 
 const minute = 60_000
 const hour = 60 * minute
-/** So long a node stands open before it is called useless for the pods it was bought for. */
+/** A node that accepts pods for this long without getting its own is useless. */
 const openMs = 3 * minute
-/** The initialization timeout is 15 min; the rest is for leaders that were lost, and for retries. */
+/** The initialization timeout is 15 min; the rest is for lost leaders and retries. */
 const initializationBoundMs = 40 * minute
 
 const isTrue = (object: Node | NodeClaim, wanted: string): boolean =>
   (object.status?.conditions ?? []).some(({ type, status }) => type === wanted && status === 'True')
 
-/** A node on which new pods can be placed, as far as its pool's own taints let them. */
+/** A node that accepts new pods, apart from the taints of its own pool. */
 const isOpen = (node: Node, claim: NodeClaim): boolean =>
   isTrue(node, 'Ready') &&
   isTrue(claim, 'Initialized') &&
@@ -27,21 +27,21 @@ const isOpen = (node: Node, claim: NodeClaim): boolean =>
       (claim.spec.taints ?? []).some((own) => own.key === key && own.effect === effect),
   )
 
-/** A pod that has waited since it was there. */
+/** A pod that has been pending since its creation. */
 const isWaiting = ({ metadata, spec, status }: Pod): boolean =>
   spec.nodeName === undefined &&
   metadata.deletionTimestamp === undefined &&
   (status?.phase ?? 'Pending') === 'Pending'
 
-/** What is known of a node that no pod of a workload has come to yet. */
+/** A node that no workload pod has been bound to yet. */
 interface Bought {
-  /** Namespace and name of pods that it was bought for. */
+  /** `namespace/name` of pods that it was launched for. */
   readonly pods: readonly string[]
   nodeName: string | undefined
   openSinceMs: number | undefined
 }
 
-/** For one pod at most one node an hour is bought that stands open, and to which neither that pod nor another comes. */
+/** Per pod and hour, at most one node is launched that becomes ready but gets neither that pod nor another one. */
 export const nothingBoughtInVain: Invariant = ({
   clock,
   violate,
@@ -51,7 +51,7 @@ export const nothingBoughtInVain: Invariant = ({
 }) => {
   const bought = new Map<string, Bought>()
   const nodeNames = new Map<string, string>()
-  /** By the UID of a pod: the last node that was bought for it in vain, and when that was. */
+  /** By UID of a pod: the last useless node that was launched for it, and when. */
   const inVain = new Map<string, { readonly claim: string; readonly atMs: number }>()
   const forget = (claim: string): void => {
     const nodeName = bought.get(claim)?.nodeName
@@ -113,18 +113,18 @@ export const nothingBoughtInVain: Invariant = ({
   }
 }
 
-/** So many instances an hour may be asked for in vain for one workload from one NodePool. */
+/** Maximum number of failed launches per hour, workload and NodePool. */
 const mostInVain = 6
 
-/** Instances of claims that were on their way at the same time: none was asked for because another was in vain. */
+/** Concurrent launches: none of them was a reaction to the failure of another. */
 interface Round {
   readonly sinceMs: number
   untilMs: number
-  /** Most that were asked for by one claim. */
+  /** Maximum number of instances that one claim requested. */
   creations: number
 }
 
-/** Whatever the cause, few instances are asked for in vain for pods of one workload from one NodePool. */
+/** Whatever the cause, failed launches per hour, workload and NodePool are bounded. */
 export const launchesBounded: Invariant = ({ clock, violate, claimByName, nodeByName, podByKey }) => {
   const bought = new Map<
     string,
@@ -156,7 +156,7 @@ export const launchesBounded: Invariant = ({ clock, violate, claimByName, nodeBy
       bought.delete(name)
       creations.delete(name)
       if (served.delete(name) || plan === undefined || asked === 0) return
-      // Who is gone or runs elsewhere needed the instance no more.
+      // A pod that was deleted or runs elsewhere did not need the instance any more.
       const waits = plan.pods.some((key) => {
         const pod = podByKey(key)
         return pod !== undefined && isWaiting(pod)
@@ -183,14 +183,14 @@ export const launchesBounded: Invariant = ({ clock, violate, claimByName, nodeBy
   }
 }
 
-/** What a pod is one of; undefined for one that is gone. */
+/** The workload of a pod; undefined if it was deleted. */
 function workloadOf(pod: Pod | undefined): string | undefined {
   if (pod === undefined) return undefined
   const owner = pod.metadata.ownerReferences?.[0]
   return owner === undefined ? `pod ${pod.metadata.name}` : `${owner.kind} ${owner.name}`
 }
 
-/** A claim whose node has registered and does not take pods goes within a bound. */
+/** A claim whose node has registered but does not become ready is removed in time. */
 export const initializedInTime: Invariant = ({ clock, violate }) => {
   const since = new Map<string, number>()
   return {
@@ -212,7 +212,7 @@ export const initializedInTime: Invariant = ({ clock, violate }) => {
   }
 }
 
-/** No instance of a claim that stays is deleted. */
+/** No instance is deleted whose claim stays. */
 export const healthyInstancesKept: Invariant = ({ violate, claimByProviderId }) => ({
   cloudWrite({ demand: { end: id } }) {
     const claim = id === undefined ? undefined : claimByProviderId(id)

@@ -1,4 +1,4 @@
-/** Gangs get all of their nodes or none, and those that run are left whole (gangs.md 7). */
+/** Gangs get all of their nodes or none, and running gangs are not broken up (gangs.md 7). */
 import {
   isConditionTrue,
   type Node,
@@ -13,9 +13,9 @@ import { disruptionReasonOf, isOfDaemonSet, isVoluntary } from './pods.ts'
 import { annotation, type ApiWrite, type Invariant, type Scene } from './scene.ts'
 
 const minute = 60_000
-/** Half a gang is given back two minutes after the first refusal or loss. */
+/** The nodes of half a gang are released two minutes after the first failure or loss. */
 const holdMs = 2 * minute
-/** A leader that was lost, its successor's start, requests that failed, and the minute between two looks. */
+/** Allows for a lost leader, the start of the next one, failed requests, and the minute between two checks. */
 const delayMs = { calm: 2 * minute, faulty: 6 * minute } as const
 
 const isTerminal = ({ status }: Pod): boolean => status?.phase === 'Succeeded' || status?.phase === 'Failed'
@@ -23,11 +23,11 @@ const isLeaving = ({ metadata }: Pod | NodeClaim): boolean => metadata.deletionT
 const isBound = ({ spec }: Pod): boolean => (spec.nodeName ?? '') !== ''
 const isGated = ({ spec }: Pod): boolean => (spec.schedulingGates ?? []).length > 0
 
-/** A PodGroup with what the servers know of its pods and nodes. */
+/** A PodGroup with its pods and nodes. */
 interface Gang {
   readonly key: string
   readonly minCount: number
-  /** Pods that have neither ended nor begun to end. */
+  /** Pods that have neither terminated nor are terminating. */
   readonly members: readonly Pod[]
   readonly bound: readonly Pod[]
 }
@@ -46,7 +46,7 @@ function gangsIn(world: World): readonly Gang[] {
   })
 }
 
-/** Undefined for groups whose pods run one by one. */
+/** Undefined for groups whose pods run independently. */
 const minCountOf = ({ spec }: PodGroup): number | undefined => spec?.schedulingPolicy?.gang?.minCount
 
 const keyOf = ({ namespace = '', name }: { readonly namespace?: string; readonly name: string }): string =>
@@ -57,19 +57,19 @@ function groupKeyOf({ metadata, spec }: Pod): string {
   return name === '' ? '' : keyOf({ ...metadata, name })
 }
 
-/** First parts of the UIDs of the pods that a claim was made for. */
+/** UID prefixes of the pods that a claim was created for. */
 const plannedOn = (claim: NodeClaim): readonly string[] =>
   annotation(claim, 'tenon.sh/planned-pods')?.split(',') ?? []
 
 const partOf = ({ metadata }: Pod): string => (metadata.uid ?? '').slice(0, 13)
 
-/** Whether the claim says that a gang of this name waits for it. */
+/** Whether the claim is annotated as waiting for a gang of this name. */
 const waitsFor = (claim: NodeClaim, key: string): boolean =>
   (annotation(claim, 'tenon.sh/group') ?? '')
     .split(',')
     .some((each) => each.startsWith(`podgroups.scheduling.k8s.io/${key}@`))
 
-/** No claims are kept for a gang of which the rest is neither there nor on its way. */
+/** No claims are kept for a gang that can never be complete. */
 export const gangsWholeOrReleased: Invariant = (scene) => {
   const { world, clock, violate, blindMs } = scene
   const shortSince = new Map<string, number>()
@@ -97,7 +97,7 @@ export const gangsWholeOrReleased: Invariant = (scene) => {
   }
 }
 
-/** Claims with an instance that were made for pods of the gang, or that wait for it. */
+/** Claims with an instance that were created for pods of the gang, or that wait for it. */
 function claimsOf({ key, members }: Gang, claims: readonly NodeClaim[]): readonly NodeClaim[] {
   const waiting = new Set(members.filter((pod) => !isBound(pod)).map(partOf))
   return claims.filter(
@@ -107,7 +107,7 @@ function claimsOf({ key, members }: Gang, claims: readonly NodeClaim[]): readonl
   )
 }
 
-/** Whether too few pods of the gang run, have a node on its way, or find room on nodes that are there. */
+/** Whether fewer pods of the gang than required run, have a node in progress, or fit on existing nodes. */
 function isShort(scene: Scene, { minCount, members, bound }: Gang, own: readonly NodeClaim[]): boolean {
   const { world } = scene
   if (bound.length >= minCount) return false
@@ -121,7 +121,7 @@ function isShort(scene: Scene, { minCount, members, bound }: Gang, own: readonly
   return roomFor(world.nodes(), scene.podsOn, others) < missing
 }
 
-/** How many of the pods find room on nodes that are open, one after the other. */
+/** How many of the pods fit on open nodes, one after the other. */
 function roomFor(nodes: readonly Node[], podsOn: Scene['podsOn'], pods: readonly Pod[]): number {
   const free = nodes
     .filter(({ spec }) => (spec?.taints ?? []).length === 0 && spec?.unschedulable !== true)
@@ -153,12 +153,12 @@ function amountsOf({ spec }: Pod): { readonly cpu: number; readonly memory: numb
   return { cpu: sum('cpu'), memory: sum('memory') }
 }
 
-/** Graceful disruption takes no pods of a gang that must run, unless the gang moves as a whole. */
+/** Voluntary disruption does not take required pods of a gang, unless the gang moves as a whole. */
 export const runningGangsKept: Invariant = (scene) => {
   const { world, blindMs, violate, podsOn, boundMs, nodeByName, claimByProviderId } = scene
   const claimOf = ({ spec }: Pod): NodeClaim | undefined =>
     claimByProviderId(nodeByName(spec.nodeName ?? '')?.spec?.providerID ?? '')
-  /** By key of a gang the names of the claims that it leaves as a whole: those whose DELETE failed go later. */
+  /** By key of a gang: names of the claims that it leaves as a whole. Those whose DELETE failed are deleted later. */
   const left = new Map<string, ReadonlySet<string>>()
   return {
     apiWrite(write) {
@@ -188,7 +188,7 @@ export const runningGangsKept: Invariant = (scene) => {
   }
 }
 
-/** A claim that is given back for its gang holds no other pods. */
+/** Claims that are released for a gang do not run pods of others. */
 export const strangersKept: Invariant = (scene) => ({
   apiWrite(write) {
     const gone = deletedBy(scene, write)
@@ -213,10 +213,10 @@ export const strangersKept: Invariant = (scene) => ({
   },
 })
 
-/** Claims live for twenty minutes at least, in pools that limit their age. */
+/** In pools that limit their age, claims live for at least twenty minutes. */
 const youngMs = 19 * minute
 
-/** All nodes of a gang open together. */
+/** All nodes of a gang accept pods at the same time. */
 export const gangNodesOpenTogether: Invariant = (scene) => ({
   node(now, before) {
     if (now === undefined || before === undefined) return
@@ -227,10 +227,11 @@ export const gangNodesOpenTogether: Invariant = (scene) => ({
     const planned = new Set(plannedOn(claim))
     for (const gang of gangsIn(world)) {
       const { key, minCount, members, bound } = gang
-      // Members beyond those that must run together come one by one.
+      // Members beyond the minimum may start one by one.
       if (bound.length > 0 || members.length > minCount) continue
       if (!members.some((pod) => planned.has(partOf(pod)))) continue
-      // A node that another gang waits for opens for that one; a gang that was given up may be planned onto it anew.
+      // A node that waits for another gang opens with that one; a gang that was given up may be planned onto it
+      // again.
       if (annotation(claim, 'tenon.sh/group') !== undefined && !waitsFor(claim, key)) continue
       const late = claimsOf(gang, world.claims()).find((each) => {
         const node = nodeByProviderId(each.status?.providerID ?? '')
@@ -249,11 +250,11 @@ const isClosed = ({ spec }: Node): boolean =>
   (spec?.taints ?? []).some(({ key }) => key === 'karpenter.sh/unregistered')
 const isReady = ({ status }: Node): boolean =>
   status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'True'
-/** Nodes that have waited for others for about as long as the registration may take open alone. */
+/** Nodes whose registration takes about as long as allowed open alone. */
 const isOverdue = ({ metadata }: NodeClaim, nowMs: number): boolean =>
   nowMs - Date.parse(metadata.creationTimestamp ?? '') > 13 * minute
 
-/** The node and the claim that a write begins to end. */
+/** The node and claim that a write begins to delete. */
 function deletedBy(
   { claimByName, nodeByProviderId }: Scene,
   { method, plural, name = '' }: ApiWrite,
@@ -264,13 +265,13 @@ function deletedBy(
   return claim === undefined || node === undefined || isLeaving(claim) ? undefined : { claim, node }
 }
 
-/** What is left of gangs once everything else is at rest. */
+/** What is wrong with gangs once everything else has settled. */
 export function gangTrouble(world: World): readonly string[] {
   const waiting = world.claims().filter((claim) => annotation(claim, 'tenon.sh/group') !== undefined)
   return waiting.length === 0 ? [] : [`${waiting.length} NodeClaim(s) wait for a gang: ${named(waiting)}`]
 }
 
-/** Whether the scheduler holds a pod back because its gang has fewer pods than must run together. */
+/** Whether a pod waits because its gang has fewer pods than required. */
 export function lacksMembers(world: World): (pod: Pod) => boolean {
   const counts = new Map<string, number>()
   for (const pod of world.pods())

@@ -4,7 +4,7 @@ import { abandonedAnnotation } from '../workload/workload-context.ts'
 import { annotation, type Invariant } from './scene.ts'
 
 const minute = 60_000
-/** The sweep looks every 5 minutes at instances older than 5; the rest is for retries and hanging deletions. */
+/** The sweep runs every 5 minutes for instances older than 5; the rest is for retries and hanging deletions. */
 const orphanBoundMs = 60 * minute
 
 /** No claim has two instances. */
@@ -20,7 +20,7 @@ export const oneInstancePerClaim: Invariant = ({ cloud, violate, claimByName, ma
   return { cloudWritten: check }
 }
 
-/** An instance is asked for only when its claim's finalizer is stored. */
+/** An instance is only requested once its claim's finalizer is stored. */
 export const finalizerFirst: Invariant = ({ violate, claimByName }) => ({
   cloudWrite({ demand: { launchFor: name } }) {
     const claim = name === undefined ? undefined : claimByName(name)
@@ -30,7 +30,7 @@ export const finalizerFirst: Invariant = ({ violate, claimByName }) => ({
   },
 })
 
-/** A claim goes only after its instance, unless somebody made it go. */
+/** A claim is removed only after its instance, unless a user removed its finalizer. */
 export const finalizerLast: Invariant = ({ cloud, violate }) => ({
   claim(now, before) {
     if (now !== undefined || before === undefined) return
@@ -45,7 +45,7 @@ export const finalizerLast: Invariant = ({ cloud, violate }) => ({
   },
 })
 
-/** No instance is without a claim for longer than the sweep needs. */
+/** No instance is without a claim for longer than the sweep takes. */
 export const noOrphanedInstance: Invariant = ({ cloud, clock, violate, claimByName, claimByProviderId }) => {
   const since = new Map<string, number>()
   return {
@@ -68,7 +68,7 @@ export const noOrphanedInstance: Invariant = ({ cloud, clock, violate, claimByNa
   }
 }
 
-/** What a claim asks for never changes. */
+/** The spec of a claim never changes. */
 export const claimSpecUnchanged: Invariant = ({ violate }) => ({
   claim(now, before) {
     if (now === undefined || before === undefined || now.metadata.uid !== before.metadata.uid) return
@@ -77,7 +77,7 @@ export const claimSpecUnchanged: Invariant = ({ violate }) => ({
   },
 })
 
-/** A node of a registered claim keeps no taint that says it is not. */
+/** A node of a registered claim does not keep the unregistered taint. */
 export const registrationTaintRemoved: Invariant = ({ violate, nodeByName, claimByProviderId, clock }) => {
   /** Nodes with the taint. */
   const tainted = new Set<string>()
@@ -105,14 +105,14 @@ export const registrationTaintRemoved: Invariant = ({ violate, nodeByName, claim
   }
 }
 
-/** Whether the claim has its node, and stays. */
+/** Whether the claim is registered and not being deleted. */
 const isRegistered = ({ metadata, status }: NodeClaim): boolean =>
   metadata.deletionTimestamp === undefined &&
   status?.conditions?.some((each) => each.type === 'Registered' && each.status === 'True') === true
 
-/** Claims go when they have reached their age. */
+/** Claims are deleted when they expire. */
 export const expiredInTime: Invariant = ({ clock, violate }) => {
-  /** Unix time at which claims that stay come of age. */
+  /** Unix time at which claims expire. */
   const dueAt = new Map<string, number>()
   return {
     claim(now, before) {
@@ -130,5 +130,4 @@ export const expiredInTime: Invariant = ({ clock, violate }) => {
   }
 }
 
-/** The name of a claim's NodePool. */
 export const poolOf = (claim: NodeClaim): string => claim.metadata.labels?.[labels.nodePool] ?? ''

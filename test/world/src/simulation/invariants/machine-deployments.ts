@@ -1,4 +1,4 @@
-/** MachineDeployments and Machines of Cluster API: whose they are, and who takes them (cluster-api.md 9, 10, 18). */
+/** Ownership of Cluster API's MachineDeployments and Machines (cluster-api.md 9, 10, 18). */
 import { type KubeObject, type NodeClaim, ownValue } from '@tenon/api'
 import { ownNames } from '@tenon/provider-cluster-api'
 import type { FullDeployment } from '@tenon/simulator-cluster-api'
@@ -16,16 +16,16 @@ import {
 import { annotation, type Invariant, type Scene } from './scene.ts'
 
 const minute = 60_000
-/** What users have done is over after so long: rollouts wait for Machines. */
+/** The effects of users' changes are over after this time: rollouts wait for Machines. */
 const meddlingMs = 60 * minute
-/** The sweep looks at what has been free for minutes; the rest is for its guard, retries and lost hubs. */
+/** The sweep looks at Machines that have been free for minutes; the rest is for its guard, retries and outages. */
 const unclaimedBoundMs = 60 * minute
 const deleteMachine = 'cluster.x-k8s.io/delete-machine'
 
 const deploymentIn = ({ world }: Pick<Scene, 'world'>, name: string): FullDeployment | undefined =>
   deploymentsIn(world).find(({ metadata }) => metadata.name === name)
 
-/** Nobody writes to a MachineDeployment that is not a member, nor to its Machines. */
+/** MachineDeployments that are not members, and their Machines, are never written to. */
 export const foreignDeploymentsKept: Invariant = (scene) => ({
   apiWrite({ process, method, plural, name = '' }) {
     const { hub, kinds } = scene.world.clusterApi
@@ -41,7 +41,7 @@ export const foreignDeploymentsKept: Invariant = (scene) => ({
   },
 })
 
-/** A Machine is bound to one claim, forever, and no two claims have one Machine. */
+/** A Machine is bound to one claim for ever, and no two claims share a Machine. */
 export const machinesBoundOnce: Invariant = ({ violate, world }) => ({
   cloudObject(now, before) {
     const [uid, former] = [now && boundTo(now), before && boundTo(before)]
@@ -65,7 +65,7 @@ export const machinesBoundOnce: Invariant = ({ violate, world }) => ({
   },
 })
 
-/** A Machine whose claim stays is kept, by controllers and by the replicas that they ask for. */
+/** A Machine whose claim stays is kept, also by the replicas that controllers request. */
 export const boundMachinesKept: Invariant = (scene) => {
   const { clock, violate, world } = scene
   const claimOf = (machine: KubeObject): NodeClaim | undefined => {
@@ -107,7 +107,7 @@ export const boundMachinesKept: Invariant = (scene) => {
   }
 }
 
-/** A Machine that Tenon asked for and that no claim has taken is released. */
+/** A Machine that Tenon requested and that no claim has taken is released. */
 export const noUnclaimedMachine: Invariant = ({ clock, violate, world }) => {
   const since = new Map<string, number>()
   return {

@@ -4,11 +4,11 @@ import type { World } from '../../world.ts'
 
 type Violate = (invariant: string, text: string) => void
 
-/** A controller whose metrics can be read. */
+/** A controller with metrics. */
 export interface Measured {
   readonly name: string
   readonly clock: { readonly isPaused: boolean }
-  /** What it was told to do. */
+  /** The settings it was started with. */
   readonly settings: Partial<Settings>
   /** Absent until it has been built. */
   readonly operator: { readonly metrics: { readonly registry: { metrics(): Promise<string> } } } | undefined
@@ -16,11 +16,11 @@ export interface Measured {
 
 interface Scraped {
   readonly counters: ReadonlyMap<string, number>
-  /** Pods (`namespace/name`) and nodes that have series and are not there. */
+  /** Pods (`namespace/name`) and nodes that have series but do not exist. */
   readonly gone: ReadonlyMap<string, string>
 }
 
-/** Looks at the metrics of every process now and then. */
+/** Checks the metrics of every process now and then. */
 export class MetricsWatch {
   readonly #world: Pick<World, 'pods' | 'nodes'>
   readonly #violate: Violate
@@ -28,14 +28,14 @@ export class MetricsWatch {
   readonly #everyNthLook: number
   #looks = 0
 
-  /** @param everyNthLook scrapes are costly, and what grows or falls does not come back. */
+  /** @param everyNthLook scrapes are expensive, and wrong values persist. */
   constructor(world: Pick<World, 'pods' | 'nodes'>, violate: Violate, everyNthLook: number = 10) {
     this.#everyNthLook = everyNthLook
     this.#world = world
     this.#violate = violate
   }
 
-  /** @param running processes that live; what is known of others is forgotten. */
+  /** @param running live processes; data of others is dropped. */
   async look(running: readonly Measured[]): Promise<void> {
     if (this.#looks++ % this.#everyNthLook !== 0) return
     for (const process of this.#last.keys()) if (!running.includes(process)) this.#last.delete(process)
@@ -84,7 +84,7 @@ export class MetricsWatch {
     return scraped
   }
 
-  /** The pods and nodes that are there. */
+  /** The existing pods and nodes. */
   #objects(): ReadonlySet<string> {
     const pods = this.#world
       .pods()
@@ -102,7 +102,7 @@ export class MetricsWatch {
       if (later === undefined || later < amount)
         this.#violate('countersRise', `${process.name}: ${series} was ${amount} and is ${later ?? 'gone'}`)
     }
-    // A series may outlive its object for one scrape: some are taken down by a timer.
+    // A series may outlive its object by one scrape, as a timer removes some.
     for (const [object, series] of now.gone)
       if (before.gone.has(object)) this.#violate('noSeriesOfWhatIsGone', `${process.name}: ${series}`)
   }
@@ -114,7 +114,7 @@ interface Sample {
   readonly value: number
 }
 
-/** Undefined when the line is none that every reader understands: some split labels at each comma. */
+/** Undefined if a parser might misread the line: some split labels at each comma. */
 function sampleOf(line: string): Sample | undefined {
   const [, series, labels = '', text = ''] = /^(\w+(?:\{(.*)\})?) (\S+)$/.exec(line) ?? []
   const value = Number(text.replace('+Inf', 'Infinity'))
@@ -127,7 +127,7 @@ function sampleOf(line: string): Sample | undefined {
   }
 }
 
-/** The pods and nodes that a series of ours is about. */
+/** The pods and nodes that one of Tenon's series is about. */
 function objectsOf({ series, labels: { name, namespace, node_name: node } }: Sample): readonly string[] {
   if (!series.startsWith('karpenter_')) return []
   return [

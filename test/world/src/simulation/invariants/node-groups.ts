@@ -1,4 +1,4 @@
-/** NodeGroups of Clever Cloud: whose they are, and what is asked of the platform (clever-cloud.md 20). */
+/** Ownership of Clever Cloud's NodeGroups, and requests to the platform (clever-cloud.md 20). */
 import { karpenterKinds, type NodeClaim, ownValue } from '@tenon/api'
 import { type NodeGroup, nodeGroupKind, ownNames } from '@tenon/provider-clever-cloud'
 import { isRefused } from '../cloud/clever-cloud.ts'
@@ -8,7 +8,7 @@ import type { ApiWrite, Invariant, Scene } from './scene.ts'
 
 const second = 1000
 const idPrefix = 'clevercloud://'
-/** An answer is as old as this at most when a process acts on it: it may be slow, or stand still for a minute. */
+/** Maximum age of a response when a process acts on it: it may be slow, or be paused for a minute. */
 const evidenceMs = 120 * second
 
 const groupIn = ({ world }: Pick<Scene, 'world'>, name: string): NodeGroup | undefined =>
@@ -20,7 +20,7 @@ const claimOf = ({ metadata }: NodeGroup): string =>
 const isOfGroups = ({ plural, name }: ApiWrite): boolean =>
   plural === nodeGroupKind.plural && name !== undefined
 
-/** Nobody touches a group that a user made, and no claim takes one for its own, whatever its labels say. */
+/** Groups of users are never changed and never adopted by a claim, whatever their labels. */
 export const foreignGroupsKept: Invariant = (scene) => ({
   apiWrite(write) {
     if (!isOfGroups(write)) return
@@ -43,7 +43,7 @@ export const foreignGroupsKept: Invariant = (scene) => ({
   },
 })
 
-/** Only the first node of a group gets a provider ID, and that of its group. */
+/** Only the first node of a group gets a provider ID, and it is that of the group. */
 export const onlyFirstNodesStamped: Invariant = ({ violate }) => ({
   node(now, before) {
     const id = now?.spec?.providerID ?? ''
@@ -55,12 +55,12 @@ export const onlyFirstNodesStamped: Invariant = ({ violate }) => ({
 })
 
 /**
- * A group goes with its claim, after a refusal, or after the API server has said that there is no such claim; a list
- * is not enough.
+ * A group is deleted with its claim, after a rejection, or after a GET of the claim has returned 404; a list is
+ * not enough.
  */
 export const groupsDeletedOnEvidence: Invariant = (scene) => {
   const { clock, violate, claimByName } = scene
-  /** By process and claim: when it was last told that there is no such claim. */
+  /** By process and claim: when a GET last returned 404. */
   const missed = new Map<OperatorProcess, Map<string, number>>()
   return {
     apiRead({ process, plural, name, status }) {
@@ -84,7 +84,7 @@ export const groupsDeletedOnEvidence: Invariant = (scene) => {
   }
 }
 
-/** What a process may not ask for, because the platform has just refused it. */
+/** What a process may not request, as the platform has just rejected it. */
 interface HoldOut {
   readonly process: OperatorProcess
   readonly flavor: string
@@ -93,12 +93,12 @@ interface HoldOut {
   readonly isQuota: boolean
 }
 
-/** Shortest hold-outs, in milliseconds, less what a note may be earlier than the deletion that shows it. */
+/** Shortest pauses in milliseconds, minus how much earlier than the deletion the rejection may have been seen. */
 const pausesMs = { quota: 60 * second, refused: 300 * second } as const
 
 /**
- * A flavor that was refused is left alone for a while. That a process knows of a refusal is seen when it deletes the
- * refused group; launches that were decided before are on their way for no longer than a controller is blind.
+ * A rejected flavor is not requested for a while. A process that deletes the rejected group has seen the
+ * rejection; launches decided before that are in progress for at most `blindMs`.
  */
 export const holdOutsKept: Invariant = (scene) => {
   const { clock, violate, blindMs, world } = scene
@@ -118,11 +118,11 @@ export const holdOutsKept: Invariant = (scene) => {
         const group = groupIn(scene, name ?? '')
         if (group === undefined || group.metadata.deletionTimestamp !== undefined) return
         if (!isRefused(group)) {
-          // Capacity is free again, as far as the quota refused it.
+          // Capacity was freed, as far as the quota is concerned.
           holdOuts = holdOuts.filter((each) => each.process !== process || !each.isQuota)
           return
         }
-        // Who ends a claim deletes its group whatever the platform has said of it, and need not have looked.
+        // A claim that is deleted deletes its group whether or not it knows of the rejection.
         if (isGoing(world.claims(), claimOf(group))) return
         const kind = refusalOf(group)
         holdOuts = [

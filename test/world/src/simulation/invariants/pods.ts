@@ -20,13 +20,13 @@ const isMirror = (pod: Pod): boolean => annotation(pod, 'kubernetes.io/config.mi
 const isUndisturbed = (pod: Pod): boolean =>
   (pod.spec.tolerations ?? []).some((toleration) => tolerates(toleration, disruptedTaint))
 
-/** When the claim's grace period is over; Infinity without one. */
+/** When the claim's termination grace period ends; Infinity without one. */
 function deadlineOf(claim: NodeClaim | undefined): number {
   const text = claim === undefined ? undefined : annotation(claim, annotations.terminationTimestamp)
   return text === undefined ? Number.POSITIVE_INFINITY : Date.parse(text)
 }
 
-/** Whether annotation do-not-disrupt protects the pod now, and did a while ago too. */
+/** Whether the annotation do-not-disrupt protects the pod now, and did so a while ago. */
 function isProtected(pod: Pod, nowMs: number): boolean {
   const value = annotation(pod, annotations.doNotDisrupt)
   if (value === 'true') return true
@@ -35,7 +35,7 @@ function isProtected(pod: Pod, nowMs: number): boolean {
   return lasts !== undefined && !Number.isNaN(started) && nowMs < started + lasts - clockErrorMs
 }
 
-/** Nothing evicts a pod that must not be disrupted, and pods are deleted only when their node's deadline says so. */
+/** Protected pods are not evicted, and pods are only deleted when their node's deadline requires it. */
 export const podsLeftAlone: Invariant = ({ world, clock, violate, nodeByName, claimByProviderId }) => ({
   apiWrite({ method, plural, subresource, namespace, name = '', request }) {
     if (plural !== 'pods' || namespace === undefined) return
@@ -43,7 +43,7 @@ export const podsLeftAlone: Invariant = ({ world, clock, violate, nodeByName, cl
     if (!isEviction && method !== 'DELETE') return
     const pod = world.cluster.server.local.get<Pod>(podType, namespace, name)
     if (pod === undefined || isTerminal(pod) || isLeaving(pod)) return
-    // The server refuses what is meant for another pod of the same name.
+    // The server rejects a request with the UID of another pod of the same name.
     if (!isMeant(pod, request)) return
     const now = clock.now()
     if (isEviction) {
@@ -65,7 +65,7 @@ function isMeant({ metadata }: Pod, { body = '' }: HttpRequest): boolean {
 
 const podType = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true } as const
 
-/** An instance ends only when the pods of its node have left, or its deadline has passed. */
+/** An instance is deleted only when the pods of its node are gone, or its deadline has passed. */
 export const drainedBeforeEnd: Invariant = (scene) => ({
   cloudWrite({ demand: { end: providerId } }) {
     if (providerId === undefined) return
@@ -90,7 +90,7 @@ export const drainedBeforeEnd: Invariant = (scene) => ({
   },
 })
 
-/** A deadline that has passed ends the node, whatever its pods say. */
+/** After its deadline a node is removed, whatever its pods say. */
 export const deadlineKept: Invariant = ({ world, clock, violate, podsOn, nodeByProviderId }) => ({
   minute() {
     for (const claim of world.claims()) {
@@ -109,7 +109,7 @@ export const deadlineKept: Invariant = ({ world, clock, violate, podsOn, nodeByP
   },
 })
 
-/** Crashes, lost leases and storms may use up this much beyond a deadline. */
+/** Crashes, lost leases and storms may delay a deletion by this much after its deadline. */
 const deadlineBoundMs = 20 * 60_000
 
 /** No pod is bound to a node whose pool's taints it does not tolerate. */
@@ -127,7 +127,7 @@ export const placementAllowed: Invariant = ({ violate, nodeByName, claimByProvid
   },
 })
 
-/** Voluntary disruption leaves nodes alone that are protected, and those with protected pods. */
+/** Voluntary disruption does not affect protected nodes, or nodes with protected pods. */
 export const protectedNodesKept: Invariant = (scene) => {
   const { clock, blindMs, violate, podsOn, boundMs } = scene
   const protectedSince = new Map<string, number>()
@@ -162,10 +162,10 @@ export const protectedNodesKept: Invariant = (scene) => {
   }
 }
 
-/** From the decision to the deletion, while replacements get ready: a node may be protected too late. */
+/** From the decision to the deletion, while replacements start: protection may come too late. */
 const doomedMs = 11 * 60_000
 
-/** A node that goes because it is empty is empty. */
+/** A node that is removed because it is empty is empty. */
 export const emptyNodesAreEmpty: Invariant = (scene) => ({
   apiWrite(write) {
     const { blindMs, violate, podsOn, boundMs } = scene
@@ -194,7 +194,7 @@ interface Disrupted {
   readonly reason: string
 }
 
-/** The node that a write begins to end because the controller wants to disrupt it. */
+/** The node that a write begins to disrupt voluntarily. */
 function disruptedBy(scene: Scene, { method, plural, name = '' }: ApiWrite): Disrupted | undefined {
   if (method !== 'DELETE' || plural !== 'nodeclaims') return undefined
   const claim = scene.claimByName(name)
@@ -205,9 +205,9 @@ function disruptedBy(scene: Scene, { method, plural, name = '' }: ApiWrite): Dis
   return reason === undefined ? undefined : { claim, node, reason }
 }
 
-/** Why the controller itself decided to disrupt the claim's node, if it did. */
+/** Why the controller decided to disrupt the claim's node, if it did. */
 export const disruptionReasonOf = ({ status }: NodeClaim): string | undefined =>
   status?.conditions?.find((each) => each.type === 'DisruptionReason' && each.status === 'True')?.reason
 
-/** Whether the controller itself decided to disrupt the claim's node. */
+/** Whether the controller decided to disrupt the claim's node. */
 export const isVoluntary = (claim: NodeClaim): boolean => disruptionReasonOf(claim) !== undefined

@@ -13,7 +13,7 @@ import { poolOf } from './instances.ts'
 import { predecessorsOf } from './replacements.ts'
 import { clockErrorMs, type Invariant, quietMs } from './scene.ts'
 
-/** Values of the recent past, with the time from which on each held. */
+/** Recent values, with the time from which on each was valid. */
 class History<T> {
   readonly #entries: { readonly sinceMs: number; readonly value: T }[] = []
 
@@ -21,7 +21,7 @@ class History<T> {
     this.#entries.push({ sinceMs: nowMs, value })
   }
 
-  /** What held at any time from `fromMs` on. */
+  /** All values that were valid at some time from `fromMs` on. */
   from(fromMs: number): readonly T[] {
     let first = this.#entries.findLastIndex(({ sinceMs }) => sinceMs <= fromMs)
     if (first < 0) first = 0
@@ -39,14 +39,14 @@ function histories<T>(): (key: string) => History<T> {
 }
 
 /**
- * The instances of a pool stay within the limits that held when the last NodeClaim was created. Nodes that were about to
- * be removed at that time do not count, even if their command was taken back since.
+ * The instances of a pool stay within the limits at the creation of the last NodeClaim. Nodes that were marked
+ * for removal at that time do not count, even if their command was cancelled since.
  */
 export const limitsKept: Invariant = ({ world, clock, blindMs, violate }) => {
   const limitsOf = histories<Readonly<Record<string, string>> | undefined>()
-  /** When the last command about a claim was taken back, by name. */
+  /** When the last command about a claim was cancelled, by name. */
   const takenBackMs = new Map<string, number>()
-  // All claims are summed up for each that comes.
+  // All claims are summed up for each new one.
   const cpuIn = new WeakMap<object, number>()
   const cpuOf = ({ status }: NodeClaim): number => {
     const { capacity } = status ?? {}
@@ -99,7 +99,7 @@ export const budgetsKept: Invariant = ({ world, clock, blindMs, violate, claimBy
         (claim) =>
           poolOf(claim) === pool && isTrue(claim, 'Initialized') && !isTrue(claim, 'InstanceTerminating'),
       )
-  /** Names of the claims of each pool that count. */
+  /** Names of the claims that count, by pool. */
   const counted = new Map<string, Set<string>>()
   return {
     claim(now, before) {
@@ -145,9 +145,9 @@ export const budgetsKept: Invariant = ({ world, clock, blindMs, violate, claimBy
 }
 
 /**
- * An empty node stays for `consolidateAfter` and the pause before the second look. Pod events that follow
- * each other closely count as one, so a node may go that much earlier. What happened while nobody led is
- * written nowhere: whoever leads since then counts from what is written (lifecycle.md, `podevents`).
+ * An empty node stays for `consolidateAfter` plus the pause before validation. Pod events in quick succession
+ * count as one, so a node may be removed that much earlier. Events without a leader are not stored: the next
+ * leader counts from what is stored (lifecycle.md, `podevents`).
  */
 export const consolidateAfterKept: Invariant = ({
   clock,
@@ -177,7 +177,7 @@ export const consolidateAfterKept: Invariant = ({
       if (method !== 'DELETE' || plural !== 'nodeclaims') return
       const claim = claimByName(name)
       if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return
-      // What runs on the node is read freshly before it goes; what ran there lately is not known then.
+      // The pods of the node are read again before it is removed; recently deleted ones are unknown then.
       if (disruptionReasonOf(claim) !== 'Empty' || viewsMayBeWrong()) return
       const node = nodeByProviderId(claim.status?.providerID ?? '')?.metadata.name ?? ''
       const at = lastEventAt.get(node) ?? Number.NEGATIVE_INFINITY
@@ -194,7 +194,7 @@ export const consolidateAfterKept: Invariant = ({
   }
 }
 
-/** Wall time of the last pod event that somebody has stored, or else of the initialization. */
+/** Wall time of the last stored pod event, or of the initialization. */
 const notedEventOf = ({ status }: NodeClaim): number =>
   Date.parse(
     status?.lastPodEventTime ??
@@ -202,7 +202,7 @@ const notedEventOf = ({ status }: NodeClaim): number =>
       '',
   )
 
-/** Pause between the decision to remove an empty node and the second look at it. */
+/** Pause between the decision to remove an empty node and its validation. */
 const secondLookMs = 15_000
-/** Pod events within this time of the one before are not noted (disruption.md 7). */
+/** Pod events within this time of the previous one are not stored (disruption.md 7). */
 const podEventsMs = 10_000

@@ -8,7 +8,7 @@ function holderOf({ world }: Pick<Scene, 'world'>): string {
   return lease?.spec?.holderIdentity ?? ''
 }
 
-/** Only the holder of the lease writes, to the API server and to the cloud. */
+/** Only the holder of the lease writes to the API server and the cloud. */
 export const onlyTheLeaderWrites: Invariant = (scene) => {
   const check = (process: OperatorProcess, what: string): void => {
     const holder = holderOf(scene)
@@ -25,7 +25,7 @@ export const onlyTheLeaderWrites: Invariant = (scene) => {
   }
 }
 
-/** Who ends cleanly gives the lease back, so that the next one need not wait until it has run out. */
+/** A process that ends cleanly releases the lease, so that the next one need not wait until it expires. */
 export const leaseGivenBack: Invariant = (scene) => {
   const failedBefore = new Map<OperatorProcess, number>()
   return {
@@ -33,7 +33,7 @@ export const leaseGivenBack: Invariant = (scene) => {
       failedBefore.set(process, scene.failedRequests())
     },
     ended(process) {
-      // A request that never arrived gives nothing back.
+      // A request that never arrived releases nothing.
       const isSpoilt = failedBefore.get(process) !== scene.failedRequests()
       failedBefore.delete(process)
       if (!isSpoilt && holderOf(scene) === process.name)

@@ -13,14 +13,14 @@ import { disruptionReasonOf, isOfDaemonSet } from './pods.ts'
 import { annotation, type Invariant, quietMs } from './scene.ts'
 
 const minute = 60_000
-/** A command is given up after ten minutes; the rest is for a leader that was lost, and for retries. */
+/** A command is cancelled after ten minutes; the rest is for a lost leader and retries. */
 const markedBoundMs = 25 * minute
 
-/** Names of the claims that the claim was made to replace. */
+/** Names of the claims that the claim replaces. */
 export const predecessorsOf = (claim: NodeClaim): readonly string[] =>
   annotation(claim, 'tenon.sh/replaces')?.split(' ') ?? []
 
-/** What consolidation puts in the place of nodes costs less than they do. Overlays change prices at any time. */
+/** Replacements of consolidation cost less than the nodes they replace. Overlays may change prices at any time. */
 export const consolidationSaves: Invariant = ({ world, cloud: { prices }, clock, violate, claimByName }) => {
   const condemnedAt = new Map<string, number>()
   const addedAt = new Map<string, number>()
@@ -62,8 +62,8 @@ export const consolidationSaves: Invariant = ({ world, cloud: { prices }, clock,
 }
 
 /**
- * Instances that replace others are asked for the pods that have to move, and for those that wait; nothing
- * comes twice. Where watches tell late nobody can say which pods the decision was about.
+ * Replacements are launched for pods that have to move or are pending; no node is replaced twice. With delayed
+ * watches it is unknown which pods the decision was about.
  */
 export const nothingReplacedTwice: Invariant = ({ world, blindMs, violate, podsOn, nodeByProviderId }) => ({
   claim(now, before) {
@@ -105,7 +105,7 @@ const cpuOf = (pods: readonly Pod[]): number =>
     0,
   )
 
-/** A node that stays after all takes pods again. */
+/** A node that stays after all accepts pods again. */
 export const marksTakenOff: Invariant = ({ clock, violate, nodeByName, claimByProviderId }) => {
   const since = new Map<string, number>()
   return {

@@ -6,7 +6,7 @@ import type { CloudDemand, WorldCloud } from '../cloud/world-cloud.ts'
 import type { OperatorProcess } from '../process/operator-process.ts'
 import type { Story } from '../story.ts'
 
-/** A write of a controller, at the moment at which it takes effect. */
+/** A write of a controller at the moment when it takes effect. */
 export interface ApiWrite {
   readonly process: OperatorProcess
   readonly method: string
@@ -17,7 +17,7 @@ export interface ApiWrite {
   readonly request: HttpRequest
 }
 
-/** A question of a controller about one object, and the status of the answer as it leaves the server. */
+/** A read of one object by a controller, with the status of the response as the server sends it. */
 interface ApiRead {
   readonly process: OperatorProcess
   readonly plural: string
@@ -25,36 +25,36 @@ interface ApiRead {
   readonly status: number
 }
 
-/** A write of a controller to the cloud, at the moment at which it is sent. */
+/** A write of a controller to the cloud, when it is sent. */
 interface CloudWrite {
   readonly process: OperatorProcess
   readonly request: HttpRequest
-  /** What it asks for, if it is about an instance. */
+  /** What it creates or deletes, if it is about an instance. */
   readonly demand: CloudDemand
 }
 
-/** What a rule wants to be told. */
+/** The events that a rule handles. */
 export interface Rule {
   readonly apiWrite?: (write: ApiWrite) => void
-  /** After a write has been answered. */
+  /** After a write was answered. */
   readonly apiWritten?: (write: ApiWrite) => void
   readonly apiRead?: (read: ApiRead) => void
   readonly cloudWrite?: (write: CloudWrite) => void
-  /** After a write to the cloud has been answered. */
+  /** After a write to the cloud was answered. */
   readonly cloudWritten?: () => void
-  /** `now` is undefined when the object has gone. */
+  /** `now` is undefined if the object was deleted. */
   readonly pod?: (now: Pod | undefined, before: Pod | undefined) => void
   readonly node?: (now: Node | undefined, before: Node | undefined) => void
   readonly claim?: (now: NodeClaim | undefined, before: NodeClaim | undefined) => void
   readonly pool?: (now: NodePool | undefined, before: NodePool | undefined) => void
-  /** An object of the cluster that is the cloud's. */
+  /** A cluster object that belongs to the cloud. */
   readonly cloudObject?: (now: KubeObject | undefined, before: KubeObject | undefined) => void
-  /** A controller has bought an instance for pods that wait; up to five of them, as `namespace/name`. */
+  /** A controller has launched an instance for pending pods; up to five of them, as `namespace/name`. */
   readonly bought?: (claim: string, pods: readonly string[]) => void
-  /** A controller that leads begins to end cleanly, and has ended so. */
+  /** A leader begins a clean shutdown, and has ended. */
   readonly ending?: (process: OperatorProcess) => void
   readonly ended?: (process: OperatorProcess) => void
-  /** Once a virtual minute. */
+  /** Once per virtual minute. */
   readonly minute?: () => void
 }
 
@@ -66,21 +66,21 @@ export interface Violation {
   readonly atMs: number
 }
 
-/** The world as rules see it: the truth of the servers, not what a controller has cached. */
+/** The world as rules see it: the true state of the servers, not a controller's cache. */
 export interface Scene {
   readonly world: World
   readonly cloud: WorldCloud
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
-  /** Longest time by which a controller of this run may see the cluster late. */
+  /** Maximum delay with which a controller of this run may see the cluster. */
   readonly blindMs: number
-  /** How often a request to the API server has come to grief so far. */
+  /** Number of requests to the API server that have failed so far. */
   readonly failedRequests: () => number
-  /** Whether a controller may see the cluster later than {@link blindMs}, or otherwise than it is. */
+  /** Whether a controller may see the cluster later than {@link blindMs}, or wrongly. */
   readonly viewsMayBeWrong: () => boolean
-  /** Whether the cloud itself may have made a second instance for a claim. */
+  /** Whether the cloud itself may have created a second instance for a claim. */
   readonly mayHaveTwo: (claim: string) => boolean
   readonly violate: (invariant: string, text: string) => void
-  /** How long a pod has been bound, in milliseconds; 0 when it is not. */
+  /** How long a pod has been bound, in milliseconds; 0 if it is not. */
   readonly boundMs: (pod: Pod) => number
   /** The pod of `namespace/name`. */
   readonly podByKey: (key: string) => Pod | undefined
@@ -91,14 +91,14 @@ export interface Scene {
   readonly nodeByProviderId: (providerId: string) => Node | undefined
 }
 
-/** An invariant. Each has a name under which a failing seed reports it. */
+/** An invariant. A failing seed reports it by its name. */
 export type Invariant = (scene: Scene) => Rule
 
-/** Controllers' clocks are wrong by no more than this, jumps included. */
+/** Maximum error of controllers' clocks, including jumps. */
 export const clockErrorMs = 25_000
-/** Longest time by which a controller may see the cluster late: delayed watches, lists, retries. */
+/** Maximum delay with which a controller may see the cluster: delayed watches, lists, retries. */
 export const blindMsIn = ({ faults }: Story): number => (faults === 'none' ? quietMs : 45_000)
-/** The same where nothing goes wrong. */
+/** The same without faults. */
 export const quietMs = 5_000
 
 export const annotation = ({ metadata }: KubeObject, key: string): string | undefined =>

@@ -1,31 +1,30 @@
-/** When a world without faults counts as settled, and the deadline for it. */
+/** Decides when a world without faults has settled, and whether it took too long. */
 
 const minute = 60_000
-/** Everything has to be well so long after the last fault. */
+/** Everything has to be well within this time of the last fault. */
 export const calmBoundMs = 100 * minute
-/** No instance comes or goes for so long, then the fleet is settled. */
+/** The fleet has settled if no instance is launched or removed for this long. */
 const settledMs = 12 * minute
 
-/** What one look at the world shows. */
+/** The result of one check of the world. */
 export interface Look {
   readonly nowMs: number
-  /** The same text as long as no instance comes or goes. */
+  /** The same text as long as no instance is launched or removed. */
   readonly fleet: string
-  /** What is not as it should be. */
+  /** What is wrong. */
   readonly wrong: readonly string[]
-  /** Instances launched since the calm began, and how many the expiry of the present ones explains by the bound. */
+  /** Instances launched since the calm phase began, and how many of them expiration explains at most. */
   readonly launches: number
   readonly launchesOfAge: number
-  /** Whether the controllers try again forever what was in vain: a move that has to be undone may go on so. */
+  /** Whether controllers retry failing moves for ever, so that the fleet need not settle. */
   readonly repeats: boolean
 }
 
-/** What follows from a look. */
 export type Verdict =
   | { readonly kind: 'waiting' | 'well' }
   | { readonly kind: 'broken'; readonly invariant: string; readonly text: string }
 
-/** Follows one world from the begin of its calm on. */
+/** Follows one world from the beginning of its calm phase. */
 export class Settling {
   readonly #fromMs: number
   #fleet = ''
@@ -39,7 +38,7 @@ export class Settling {
     this.#settledFromMs = fromMs
   }
 
-  /** How long it took until all was well and stayed so, as far as is known. */
+  /** How long it took until everything was well and stayed so, as far as known. */
   get lastedMs(): number {
     return this.#settledFromMs - this.#fromMs
   }
@@ -52,7 +51,7 @@ export class Settling {
     if (nowMs - this.#settledFromMs >= settledMs) return { kind: 'well' }
     if (nowMs - this.#fromMs <= calmBoundMs) return { kind: 'waiting' }
     if (this.#wrongFromMs !== undefined) {
-      // Where instances are replaced for their age, one of them may be on its way at any time.
+      // With expiration, one replacement may be in progress at any time.
       if (nowMs - this.#wrongFromMs < settledMs) return { kind: 'waiting' }
       return { kind: 'broken', invariant: 'everythingIsWellInTheEnd', text: wrong.join('; ') }
     }

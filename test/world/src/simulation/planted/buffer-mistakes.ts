@@ -1,8 +1,8 @@
-/** Mistakes about CapacityBuffers. */
+/** Bugs of CapacityBuffers. */
 import type { Pod } from '@tenon/api'
 import type { Operator, SchedulingDecider } from '@tenon/operator'
 
-/** Every second pod of a buffer gets the place of the one before it. */
+/** Every second pod of a buffer gets the place of the previous one. */
 export function sellsRoomTwice(inner: SchedulingDecider): SchedulingDecider {
   return {
     async decide(input, options) {
@@ -29,12 +29,12 @@ export function sellsRoomTwice(inner: SchedulingDecider): SchedulingDecider {
   }
 }
 
-/** Whoever looks for empty nodes sees no room that is kept on them. */
+/** The search for empty nodes ignores the capacity that is kept on them. */
 export function overlooksKeptRoom({ state: { buffers } }: Operator): void {
   buffers.keptOn = () => []
 }
 
-/** What is on a node includes the pods that room is kept for there. */
+/** The pods of a node include its placeholder pods. */
 export function takesRoomForPods({ caches: { pods }, state }: Operator): void {
   const byIndex = pods.byIndex.bind(pods)
   pods.byIndex = (index, value) => {
@@ -46,7 +46,7 @@ export function takesRoomForPods({ caches: { pods }, state }: Operator): void {
   }
 }
 
-/** What a buffer kept stays when it is gone. */
+/** The capacity of a deleted buffer is still kept. */
 export function keepsRoomOfDeleted({ state: { buffers } }: Operator): void {
   buffers.drop = () => false
 }

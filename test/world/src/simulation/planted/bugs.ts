@@ -65,7 +65,7 @@ const withoutBudgets = (object: KubeObject): KubeObject => {
   return { ...pool, spec: { ...pool.spec, disruption } } as KubeObject
 }
 
-/** Drains wait for no pod that tolerates everything. */
+/** Drains do not wait for pods that tolerate everything. */
 const undrainable = (object: KubeObject): KubeObject => {
   const pod = object as Pod
   const tolerations = [...(pod.spec.tolerations ?? []), { operator: 'Exists' as const }]
@@ -77,7 +77,7 @@ const immortal = (object: KubeObject): KubeObject => {
   return { ...claim, spec: { ...claim.spec, expireAfter: 'Never' } } as KubeObject
 }
 
-/** In a pool of five. */
+/** For a pool of five. */
 const oneMore = (nodes: string): string =>
   nodes.endsWith('%') ? `${Math.min(100, Number.parseInt(nodes, 10) + 20)}%` : String(Number(nodes) + 1)
 
@@ -90,10 +90,10 @@ const withAnotherNode = (object: KubeObject): KubeObject => {
   return { ...pool, spec: { ...pool.spec, disruption: { ...pool.spec.disruption, budgets } } } as KubeObject
 }
 
-/** The whole world, as `npm run world` plays it: for bugs that need several things to go wrong. */
+/** The whole world, as `npm run world` plays it: for bugs that need several faults. */
 const whole: Profile = { hours: 1, nodes: 8, faults: 'high', withoutFaults: [], withoutWorkloads: [] }
 
-/** Short stories of few nodes: with these kinds of workload, and these kinds of faults all the time. */
+/** Short stories with few nodes, with these kinds of workload, and these kinds of faults all the time. */
 function brief(
   hours: number,
   workloads: readonly WorkloadKind[],
@@ -111,10 +111,8 @@ function brief(
   }
 }
 
-/** The same at Clever Cloud. */
 const atClever = (profile: Profile): Profile => ({ ...profile, provider: 'clever-cloud' })
 
-/** The same at Cluster API. */
 const atClusterApi = (profile: Profile): Profile => ({ ...profile, provider: 'cluster-api' })
 
 /** All of them, by name. */
@@ -514,7 +512,7 @@ export function plantedBug(name: string): PlantedBug {
   return found
 }
 
-/** A story in which the bug shows soon. */
+/** A story in which the bug has an effect soon. */
 export const storyOf = ({ name, profile }: PlantedBug, seed: number): Story => ({
   ...profile,
   seed,

@@ -1,4 +1,4 @@
-/** Planted bugs at the ports of the Clever Cloud provider. */
+/** Bugs at the ports of the Clever Cloud provider. */
 import { kinds, type KubeObject, type Node, ownValue } from '@tenon/api'
 import { type CloudProvider, decorated, isProviderError, ProviderError } from '@tenon/provider'
 import { type NodeGroup, nodeGroupKind, ownNames, platformLabels } from '@tenon/provider-clever-cloud'
@@ -17,7 +17,7 @@ function answer(status: number, body: object): HttpResponse {
   }
 }
 
-/** A NodeGroup that is labelled as a claim's is seen as one that the claim owns. */
+/** A NodeGroup with the labels of a claim is treated as owned by the claim. */
 export function adoptsByLabel(inner: Transport, { world }: PlantedContext): Transport {
   const owned = (group: NodeGroup): NodeGroup => {
     const name = ownValue(group.metadata.labels, ownNames.nodeClaim) ?? ''
@@ -37,7 +37,7 @@ export function adoptsByLabel(inner: Transport, { world }: PlantedContext): Tran
   }
 }
 
-/** What the platform refused is not told to the core. */
+/** Rejections of the platform are not reported to the core. */
 export function forgetsRefusals(inner: CloudProvider): CloudProvider {
   return decorated(inner, {
     onOfferingNews: (listener) => {
@@ -56,7 +56,7 @@ export function forgetsRefusals(inner: CloudProvider): CloudProvider {
   })
 }
 
-/** Every node of a managed group gets the provider ID of its group, as soon as it is there. */
+/** Every node of a managed group gets the provider ID of its group immediately. */
 export function stampsEveryNode(inner: Transport, { world }: PlantedContext): Transport {
   const { local } = world.cluster.server
   const stamp = ({ metadata: { name, labels }, spec }: Node): void => {
@@ -78,7 +78,7 @@ export function stampsEveryNode(inner: Transport, { world }: PlantedContext): Tr
   return inner
 }
 
-/** Groups are swept based on a list of claims that is two sweeps old, and no claim is asked for. */
+/** The sweep uses a list of claims that is two sweeps old, and does not read the claim itself. */
 export function deletesUnconfirmed(inner: Transport): Transport {
   const lists: string[] = []
   return {

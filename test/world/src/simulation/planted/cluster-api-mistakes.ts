@@ -1,4 +1,4 @@
-/** Planted bugs at the ports of the Cluster API provider. */
+/** Bugs at the ports of the Cluster API provider. */
 import type { KubeObject } from '@tenon/api'
 import { ownNames } from '@tenon/provider-cluster-api'
 import type { Transport } from '@tenon/runtime'
@@ -6,7 +6,7 @@ import { boundTo, deploymentsIn, isMember, memberLabel } from '../cloud/hub-obje
 import type { PlantedContext } from './planted-bug.ts'
 import { distorted, pluralOf } from './sight.ts'
 
-/** For so long a binding is not seen. */
+/** How long a binding is not visible. */
 const staleMs = 3 * 60_000
 
 interface DeploymentPatch {
@@ -22,7 +22,7 @@ function without(
   return Object.fromEntries(Object.entries(record).filter(([name]) => !names.includes(name)))
 }
 
-/** A smaller number of replicas is sent one smaller than it should be, as by who counts a Machine twice. */
+/** A decrease of replicas is one too large, as if a Machine were counted twice. */
 export function decrementsTwice(inner: Transport, { world }: PlantedContext): Transport {
   return {
     async send(request, signal) {
@@ -41,7 +41,7 @@ export function decrementsTwice(inner: Transport, { world }: PlantedContext): Tr
   }
 }
 
-/** A Machine that was bound in the last minutes is seen as it was before. */
+/** A Machine that was bound recently is read as it was before. */
 export function seesNoFreshBinding(inner: Transport, { world }: PlantedContext): Transport {
   const boundAt = new Map<string, number>()
   const unbound = (machine: KubeObject): KubeObject => {
@@ -61,13 +61,13 @@ export function seesNoFreshBinding(inner: Transport, { world }: PlantedContext):
     }
   }
   const stale = distorted(inner, { machines: unbound })
-  // The answer to the binding itself is right.
+  // The response to the binding itself is correct.
   return {
     send: async (request, signal) => await (request.method === 'GET' ? stale : inner).send(request, signal),
   }
 }
 
-/** It is not seen that replicas were added, so that none is ever released. */
+/** The record of added replicas is not visible, so none is ever released. */
 export function forgetsWhatItAdded(inner: Transport): Transport {
   return distorted(inner, {
     machinedeployments: (deployment) => ({
@@ -80,7 +80,7 @@ export function forgetsWhatItAdded(inner: Transport): Transport {
   })
 }
 
-/** Every MachineDeployment counts as a member, as by a selector that replaces the membership. */
+/** Every MachineDeployment counts as a member, as if the selector were ignored. */
 export function takesAnyDeployment(inner: Transport, { world }: PlantedContext): Transport {
   const example = () => deploymentsIn(world).find(isMember)?.metadata
   return distorted(inner, {

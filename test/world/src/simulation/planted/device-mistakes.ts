@@ -1,4 +1,4 @@
-/** Mistakes about devices. */
+/** Bugs of devices. */
 import { annotations, labels } from '@tenon/api'
 import type { SchedulingDecider } from '@tenon/operator'
 import type { Transport } from '@tenon/runtime'
@@ -14,7 +14,7 @@ function decidingOn(inner: SchedulingDecider, seen: (input: Decided) => Decided)
   }
 }
 
-/** Nodes whose driver has not published yet do not count, whoever they were launched for. */
+/** Nodes whose driver has not published yet are ignored, whoever they were launched for. */
 export function overlooksStartingDevices(inner: SchedulingDecider): SchedulingDecider {
   return decidingOn(inner, (input) => {
     const withDevices = new Set(
@@ -31,7 +31,7 @@ export function overlooksStartingDevices(inner: SchedulingDecider): SchedulingDe
   })
 }
 
-/** What claims have in the cluster is promised to others. */
+/** Allocated devices are allocated again. */
 export function promisesHeldDevices(inner: SchedulingDecider): SchedulingDecider {
   return decidingOn(inner, (input) => {
     const { devices } = input
@@ -39,7 +39,7 @@ export function promisesHeldDevices(inner: SchedulingDecider): SchedulingDecider
   })
 }
 
-/** New claims do not say which drivers have to publish. */
+/** New claims do not name the drivers to wait for. */
 export function awaitsNoDriver(inner: Transport): Transport {
   return {
     async send(request, signal) {

@@ -1,10 +1,10 @@
-/** Mistakes about gangs. */
+/** Bugs of gangs. */
 import type { KubeObject, PodGroup } from '@tenon/api'
 import type { Operator } from '@tenon/operator'
 import { oneChunk, type Transport } from '@tenon/runtime'
 import { pluralOf } from './sight.ts'
 
-/** Every gang seems to be content with one pod. */
+/** Every gang seems to need one pod only. */
 export const contentWithOne = (object: KubeObject): KubeObject => {
   const group = object as PodGroup
   if (group.spec?.schedulingPolicy?.gang == null) return object
@@ -12,7 +12,7 @@ export const contentWithOne = (object: KubeObject): KubeObject => {
   return { ...group, spec } as KubeObject
 }
 
-/** Whoever asks which pods are on one node is told of none. */
+/** Lists of the pods of a node are empty. */
 export function seesEveryNodeFree(inner: Transport): Transport {
   return {
     async send(request, signal) {
@@ -28,7 +28,7 @@ export function seesEveryNodeFree(inner: Transport): Transport {
   }
 }
 
-/** Whoever wants to disrupt a node sees no gangs there. */
+/** Disruption sees no gangs on nodes. */
 export function overlooksRunningGangs({ state: { podGroups } }: Operator): void {
   podGroups.idsOn = () => new Set()
 }

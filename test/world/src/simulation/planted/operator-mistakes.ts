@@ -1,7 +1,7 @@
 /** Operators with a faulty part. */
 import type { Operator } from '@tenon/operator'
 
-/** Every scrape begins to count again. */
+/** Counters are reset by every scrape. */
 export function countsAnew({ metrics: { registry } }: Operator): void {
   const scrape = registry.metrics.bind(registry)
   registry.metrics = async () => {
@@ -11,12 +11,12 @@ export function countsAnew({ metrics: { registry } }: Operator): void {
   }
 }
 
-/** Series of pods that have gone stay. */
+/** Series of deleted pods are kept. */
 export function keepsSeriesOfPods({ metrics: { cluster } }: Operator): void {
   if (cluster?.pods !== undefined) cluster.pods.state.drop = () => undefined
 }
 
-/** A figure that is asked for at a scrape cannot be had. */
+/** A value that is computed at a scrape throws. */
 export function failsScrapes({ passAges }: Operator): void {
   passAges.agesMs = () => {
     throw new Error('no such controller')

@@ -5,42 +5,42 @@ import type { Logger, Transport } from '@tenon/runtime'
 import type { World } from '../../world.ts'
 import type { Story } from '../story.ts'
 
-/** What a planted bug may look at. */
+/** What a planted bug may read. */
 export interface PlantedContext {
   readonly world: World
 }
 
 /**
- * A mistake of the controller, made at its ports: what it sends, what it sees, what it is built
- * from. The code under test stays as it is.
+ * A bug of the controller, injected at its ports: what it sends, what it sees, what it is built from. Its code
+ * is unchanged.
  */
 export interface PlantedBug {
   readonly name: string
-  /** What a reviewer would have missed. */
+  /** The mistake that a reviewer would have overlooked. */
   readonly mistake: string
-  /** Changes every object of the collection that the controller reads. */
+  /** Changes the objects that the controller reads, by collection. */
   readonly sees?: Readonly<Record<string, (object: KubeObject) => KubeObject>>
   readonly api?: (inner: Transport, context: PlantedContext) => Transport
   readonly cloud?: (inner: Transport, context: PlantedContext) => Transport
   readonly provider?: (inner: CloudProvider, context: PlantedContext) => CloudProvider
-  /** The provider's own way to the API server. */
+  /** The provider's own connection to the API server. */
   readonly providerApi?: (inner: Transport, context: PlantedContext) => Transport
   readonly decider?: (inner: SchedulingDecider) => SchedulingDecider
   readonly settings?: Partial<Settings>
   readonly logger?: (inner: Logger, context: PlantedContext) => Logger
-  /** Changes the operator after it has been built, before it leads. */
+  /** Changes the operator before it leads. */
   readonly operator?: (operator: Operator, context: PlantedContext) => void
-  /** Writes whether or not it leads. */
+  /** Writes without being the leader. */
   readonly isUnfenced?: boolean
-  /** Does not end when the lease is lost. */
+  /** Continues after the lease is lost. */
   readonly goesOn?: boolean
-  /** Leads without asking the lease. */
+  /** Leads without a lease. */
   readonly leadsAtOnce?: boolean
-  /** Controllers that run side by side; drawn from the seed when absent. */
+  /** Number of controllers; random if absent. */
   readonly replicas?: number
-  /** Stories in which it shows soon. */
+  /** Stories in which it has an effect soon. */
   readonly profile: Profile
 }
 
-/** What stories have in common, whatever their seed. */
+/** What stories share, whatever their seed. */
 export type Profile = Omit<Story, 'seed' | 'mutation'>

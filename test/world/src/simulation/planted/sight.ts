@@ -1,11 +1,11 @@
-/** A controller whose view of the objects is wrong. */
+/** A controller with a wrong view of objects. */
 import { type KubeObject, ownValue } from '@tenon/api'
 import { type HttpRequest, type HttpResponse, oneChunk, readText, type Transport } from '@tenon/runtime'
 
-type Sight = Readonly<Record<string, (object: KubeObject) => KubeObject>>
+type DistortedKinds = Readonly<Record<string, (object: KubeObject) => KubeObject>>
 
-/** Changes what is read of the collections named; what is written goes out as it is. */
-export function distorted(inner: Transport, sees: Sight): Transport {
+/** Changes objects that are read from the given collections; writes are unchanged. */
+export function distorted(inner: Transport, sees: DistortedKinds): Transport {
   return {
     async send(request, signal) {
       const response = await inner.send(request, signal)

@@ -1,4 +1,4 @@
-/** Mistakes that show where views are wrong, clouds lie or kubelets have a mind of their own. */
+/** Bugs that have an effect if views are wrong, clouds lie or kubelets misbehave. */
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { karpenterKinds, kinds, type KubeObject, type Node, type Pod } from '@tenon/api'
 import type { Operator } from '@tenon/operator'
@@ -38,7 +38,7 @@ function answer(body: object): HttpResponse {
   }
 }
 
-/** No operation names what it has made. */
+/** Operations do not name what they created. */
 export function forgetsWhatWasMade(inner: Transport): Transport {
   return {
     async send(request, signal) {
@@ -49,7 +49,7 @@ export function forgetsWhatWasMade(inner: Transport): Transport {
   }
 }
 
-/** Instances of claims that have another one are said to be deleted. */
+/** Deletions of surplus instances are dropped, with a successful response. */
 export function keepsSurplus(inner: Transport, { world }: PlantedContext): Transport {
   return {
     async send(request, signal) {
@@ -64,7 +64,7 @@ export function keepsSurplus(inner: Transport, { world }: PlantedContext): Trans
   }
 }
 
-/** What runs on a node is what the cache shows, also for whoever takes the node away. */
+/** The pods of a node come from the cache, also right before the node is removed. */
 export function skipsFreshLooks(): Pick<PlantedBug, 'api' | 'operator'> {
   const operators = new WeakMap<World, Operator>()
   return {
@@ -86,13 +86,13 @@ export function skipsFreshLooks(): Pick<PlantedBug, 'api' | 'operator'> {
   }
 }
 
-/** Every cluster is the right one. */
+/** The identity of the cluster is not checked. */
 export function ignoresIdentity({ identity }: Operator): void {
   identity.mayRemove = () => Promise.resolve(true)
   identity.refusalOfSweep = () => undefined
 }
 
-/** What was refused was not made: for some minutes nobody looks for it. */
+/** Rejected creations are not looked for during some minutes. */
 export function believesRefusals(inner: Transport, { world }: PlantedContext): Transport {
   const refused = new Map<string, number>()
   return {
@@ -116,7 +116,7 @@ export function believesRefusals(inner: Transport, { world }: PlantedContext): T
   }
 }
 
-/** Kubelets are told all labels, also those that they may not set. */
+/** Kubelets get all labels, including those that they may not set. */
 export function tellsKubeletsAll(inner: Transport, { world }: PlantedContext): Transport {
   return {
     async send(request, signal) {
@@ -137,7 +137,7 @@ export function tellsKubeletsAll(inner: Transport, { world }: PlantedContext): T
   }
 }
 
-/** Labels that kubelets may not set are set by nobody. */
+/** Labels that kubelets may not set are never set. */
 export function leavesLabelsOut(inner: Transport): Transport {
   return {
     async send(request, signal) {
@@ -160,7 +160,7 @@ const twins = (world: World, name: string): readonly Node[] => {
     : world.nodes().filter(({ spec }) => spec?.providerID === node.spec?.providerID)
 }
 
-/** The Node of a kubelet that was renamed is said to be deleted, as long as its claim stays. */
+/** Deletions of the old Node of a renamed kubelet are dropped while its claim exists. */
 export function keepsTwins(inner: Transport, { world }: PlantedContext): Transport {
   return {
     async send(request, signal) {
@@ -180,7 +180,7 @@ export function keepsTwins(inner: Transport, { world }: PlantedContext): Transpo
   }
 }
 
-/** Of an instance with two Nodes nobody sees pods. */
+/** The pods of an instance with two Nodes are invisible. */
 export const overlooksPodsOfTwins = {
   api: (inner: Transport, { world }: PlantedContext): Transport => {
     const blind = seesEveryNodeFree(inner)
@@ -203,7 +203,7 @@ interface Row {
   readonly object: KubeObject
 }
 
-/** What a watch told deleted is never seen again, whatever lists and later events say. */
+/** An object that a watch reported as deleted stays invisible, whatever lists and later events say. */
 export function forgetsForGood(inner: Transport): Transport {
   const gone = new Set<string>()
   const isThere = ({ metadata }: KubeObject): boolean => !gone.has(metadata.uid ?? '')
@@ -229,7 +229,7 @@ export function forgetsForGood(inner: Transport): Transport {
   }
 }
 
-/** Why the scheduler refuses a pod is not heard. */
+/** The scheduler's rejection messages are invisible. */
 export const withoutRefusals = (object: KubeObject): KubeObject => {
   const pod = object as Pod
   const conditions = pod.status?.conditions?.map((condition) =>

@@ -31,7 +31,7 @@ function answer(body: object): HttpResponse {
 
 const nameIn = (path: string): string => (path.split('?')[0] ?? '').split('/').at(-1) ?? ''
 
-/** The first write of a finalizer is answered at once and made later. */
+/** The first write of a finalizer is confirmed at once and made later. */
 export function finalizerLate(inner: Transport, { world }: PlantedContext): Transport {
   return {
     async send(request, signal) {
@@ -54,7 +54,7 @@ export function finalizerLate(inner: Transport, { world }: PlantedContext): Tran
   }
 }
 
-/** Evictions go out as deletions, which ask no budget. */
+/** Evictions are sent as deletions, which ignore budgets. */
 export function evictsByDeleting(inner: Transport): Transport {
   return {
     async send(request, signal) {
@@ -66,7 +66,7 @@ export function evictsByDeleting(inner: Transport): Transport {
   }
 }
 
-/** Whatever is written to a node keeps the taint it joined with. */
+/** Writes of a node keep the unregistered taint. */
 export function keepsUnregisteredTaint(inner: Transport): Transport {
   return {
     async send(request, signal) {
@@ -85,7 +85,7 @@ export function keepsUnregisteredTaint(inner: Transport): Transport {
   }
 }
 
-/** Deletions of Secrets are said to have been made. */
+/** Deletions of Secrets are confirmed but not made. */
 export function keepsBootstrapTokens(inner: Transport): Transport {
   return {
     async send(request, signal) {
@@ -96,7 +96,7 @@ export function keepsBootstrapTokens(inner: Transport): Transport {
   }
 }
 
-/** Deletions of instances that no claim owns are said to have been begun. */
+/** Deletions of orphaned instances are confirmed but not made. */
 export function keepsOrphans(inner: Transport, { world }: PlantedContext): Transport {
   return {
     async send(request, signal) {
@@ -116,7 +116,7 @@ function isOwned(world: World, id: string): boolean {
     .some(({ metadata, status }) => metadata.name === name || status?.providerID === `exoscale://${id}`)
 }
 
-/** Lists omit instances whose claim does not know them yet, so that none is ever adopted. */
+/** Lists omit instances that their claim does not know yet, so that none is ever adopted. */
 export function hidesUnknownInstances(inner: Transport, { world }: PlantedContext): Transport {
   return {
     async send(request, signal) {
@@ -154,7 +154,7 @@ export function deletesOnce(inner: CloudProvider): CloudProvider {
   })
 }
 
-/** With the instance of a claim, one goes that another claim has. */
+/** Deleting the instance of a claim also deletes that of another claim. */
 export function takesNeighbours(inner: CloudProvider): CloudProvider {
   return decorated(inner, {
     delete: async (claim, signal) => {
@@ -168,7 +168,7 @@ export function takesNeighbours(inner: CloudProvider): CloudProvider {
   })
 }
 
-/** An instance counts as gone as soon as its deletion was asked for, whatever the cloud answered. */
+/** An instance counts as gone as soon as its deletion was requested, whatever the response. */
 export function takesAskedForGone(inner: CloudProvider): CloudProvider {
   const asked = new Set<string>()
   return decorated(inner, {
@@ -185,7 +185,7 @@ export function takesAskedForGone(inner: CloudProvider): CloudProvider {
 
 const nobody = 'exoscale://00000000-0000-4000-8000-000000000000'
 
-/** Every second decision is the one made before. */
+/** Every second decision repeats the previous one. */
 export function reusesOldDecisions(inner: SchedulingDecider): SchedulingDecider {
   let before: Awaited<ReturnType<SchedulingDecider['decide']>> | undefined
   return {
@@ -201,7 +201,7 @@ export function reusesOldDecisions(inner: SchedulingDecider): SchedulingDecider 
   }
 }
 
-/** Says too much about its launches. */
+/** Logs secrets with its launches. */
 export function talkative(inner: Logger, { world }: PlantedContext): Logger {
   return {
     debug: (message, fields) => inner.debug(message, fields),
@@ -215,7 +215,7 @@ export function talkative(inner: Logger, { world }: PlantedContext): Logger {
   }
 }
 
-/** Taking the mark of a disrupted node off is said to have been done. */
+/** Removals of the disrupted taint are confirmed but not made. */
 export function keepsDisruptedTaint(inner: Transport, { world }: PlantedContext): Transport {
   return {
     async send(request, signal) {
@@ -231,7 +231,7 @@ export function keepsDisruptedTaint(inner: Transport, { world }: PlantedContext)
   }
 }
 
-/** What comes in the place of a node is created twice, each time under a name of its own. */
+/** Replacements are created twice, with different names. */
 export function replacesTwice(inner: Transport): Transport {
   return {
     async send(request, signal) {
@@ -248,7 +248,7 @@ export function replacesTwice(inner: Transport): Transport {
   }
 }
 
-/** Giving the lease back is said to have been done. */
+/** Releases of the lease are confirmed but not made. */
 export function keepsLease(inner: Transport, { world }: PlantedContext): Transport {
   return {
     async send(request, signal) {
@@ -263,7 +263,7 @@ export function keepsLease(inner: Transport, { world }: PlantedContext): Transpo
   }
 }
 
-/** Prices that are refreshed, some minutes after the start, are read upside down. */
+/** Some minutes after the start, refreshed prices are inverted. */
 export function invertsPrices(inner: CloudProvider, { world }: PlantedContext): CloudProvider {
   return decorated(inner, {
     getInstanceTypes: async (pool, signal) => {

@@ -18,21 +18,21 @@ export interface FleetPlan {
   readonly settings: Partial<Settings>
   readonly election: ProcessPlan['election']
   readonly events: ProcessPlan['events']
-  /** The ways to the servers as one process has them, faults included. */
+  /** The connections of a process to the servers, with faults. */
   readonly apiOf: (process: OperatorProcess) => Transport
   readonly cloudOf: (process: OperatorProcess) => Transport
-  /** Told when one that leads begins to end cleanly, and when it has. */
+  /** Called when a leader begins a clean shutdown, and when it has ended. */
   readonly ends: (process: OperatorProcess, step: 'ending' | 'ended') => void
   readonly bug: PlantedBug | undefined
 }
 
-/** Keeps as many controllers as asked for, as a Deployment does. */
+/** Keeps a number of controllers running, as a Deployment does. */
 export class OperatorFleet {
   readonly #plan: FleetPlan
   readonly #processes = new Set<OperatorProcess>()
   #started = 0
   #isStopped = false
-  /** Of the processes that start from now on. */
+  /** Settings of processes that start from now on. */
   settings: Partial<Settings>
 
   constructor(plan: FleetPlan) {
@@ -44,7 +44,7 @@ export class OperatorFleet {
     for (let i = 0; i < this.#plan.replicas; i++) this.#startOne()
   }
 
-  /** In the order in which they were started. */
+  /** In order of their start. */
   running(): readonly OperatorProcess[] {
     return [...this.#processes]
   }
@@ -53,7 +53,7 @@ export class OperatorFleet {
     return this.running().find((process) => process.isLeader && !process.clock.isPaused)
   }
 
-  /** How many processes have been started so far. */
+  /** Number of processes started so far. */
   get started(): number {
     return this.#started
   }

@@ -19,7 +19,6 @@ import { ProcessPort } from './process-port.ts'
 
 const lease = { namespace: 'kube-system', name: 'karpenter-leader-election' }
 
-/** What a process is started from. */
 export interface ProcessPlan {
   readonly name: string
   readonly world: World
@@ -28,14 +27,14 @@ export interface ProcessPlan {
   readonly random: Random
   readonly logger: Logger
   readonly settings: Partial<Settings>
-  /** Times of the candidacy. */
+  /** Timing of leader election. */
   readonly election: Pick<LeaderElectorOptions, 'leaseDurationMs' | 'renewDeadlineMs' | 'retryPeriodMs'>
-  /** The ways to the servers as this process has them. */
+  /** The connections of this process to the servers. */
   readonly api: Transport
   readonly cloud: Transport
-  /** Takes the Events; without one they are written to the API server. */
+  /** Records Events; if undefined they are written to the API server. */
   readonly events: EventRecorder | undefined
-  /** Told when a leader begins to end cleanly, and when it has. */
+  /** Called when a leader begins a clean shutdown, and when it has ended. */
   readonly ends: (step: 'ending' | 'ended') => void
   readonly bug: PlantedBug | undefined
 }
@@ -62,7 +61,7 @@ export class OperatorProcess {
     return this.#elector?.isLeader === true || this.#plan.bug?.leadsAtOnce === true
   }
 
-  /** Monotonic time at which it began to lead; before that it has followed nothing but its caches. */
+  /** Monotonic time at which it began to lead; before that it only fills its caches. */
   get leadsSinceMs(): number | undefined {
     return this.#leadsSinceMs
   }
@@ -72,33 +71,33 @@ export class OperatorProcess {
     return this.#operator
   }
 
-  /** Starts; ends by itself, as the program would, when it cannot start or loses the lease. */
+  /** Starts the process; ends it as the program would, if it cannot start or loses the lease. */
   async run(): Promise<void> {
     try {
       await this.#start()
     } catch {
-      // A program that cannot start ends, and its Deployment starts another.
+      // A program that cannot start exits, and its Deployment starts another one.
       this.port.kill()
     }
   }
 
-  /** What it was told to do. */
+  /** The settings it was started with. */
   get settings(): Partial<Settings> {
     return this.#plan.settings
   }
 
-  /** Whether it may change anything, now. */
+  /** Whether it may change anything now. */
   #mayAct(): boolean {
     return this.isLeader || this.#plan.bug?.isUnfenced === true
   }
 
-  /** Ends the process as SIGTERM does: it gives the lease back. */
+  /** Ends the process as SIGTERM does: it releases the lease. */
   async stop(): Promise<void> {
     this.#isEnding = true
     const hasLed = this.#elector?.isLeader === true
     if (hasLed) this.#plan.ends('ending')
     await this.#operator?.stop()
-    // Who could not renew the lease while the rest ended has lost it, and gives nothing back.
+    // A process that could not renew the lease during its shutdown has lost it, and releases nothing.
     const holds = this.#elector?.isLeader === true
     await this.#elector?.stop()
     if (hasLed && holds && !this.port.isDead) this.#plan.ends('ended')
@@ -168,7 +167,7 @@ export class OperatorProcess {
     this.#elector.start()
   }
 
-  /** Leadership is over: the program stops what it can and exits. */
+  /** When leadership ends, the program stops what it can and exits. */
   async #end(operator: Operator): Promise<void> {
     await Promise.race([operator.stop(), this.#plan.clock.sleep(5000)])
     this.port.kill()

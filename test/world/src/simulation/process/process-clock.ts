@@ -1,12 +1,12 @@
 import { type Clock, sleepOn } from '@tenon/runtime'
 
 /**
- * The clock of one process: its wall time may be wrong, the process may stand still, and once it
- * has died nothing of it runs any more.
+ * The clock of one process: its wall time may be wrong, the process may be paused, and after a crash no timer
+ * fires.
  */
 export class ProcessClock implements Clock {
   readonly #host: Clock
-  /** Added to wall time; timers and `monotonic` do not notice. */
+  /** Added to wall time; timers and `monotonic` are not affected. */
   skewMs = 0
   #resumesAt = 0
   #isDead = false
@@ -42,7 +42,7 @@ export class ProcessClock implements Clock {
     }
   }
 
-  /** The process gets no time for so long; what falls due meanwhile runs at the end, in order. */
+  /** Pauses the process. Timers that are due meanwhile fire at the end, in order. */
   pause(ms: number): void {
     this.#resumesAt = Math.max(this.#resumesAt, this.#host.monotonic() + ms)
   }

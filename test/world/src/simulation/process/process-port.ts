@@ -1,18 +1,18 @@
 import { DocumentBody, DocumentStream, type HttpResponse, type Transport } from '@tenon/runtime'
 import type { ProcessClock } from './process-clock.ts'
 
-/** Answered to nobody: a dead process gets no replies. */
+/** A crashed process gets no responses. */
 const never = new Promise<never>(() => undefined)
 
-/** When a process dies, seen from its next write. */
+/** When a process crashes, relative to its next write. */
 export type CrashPoint = 'beforeWrite' | 'afterWrite'
 
-/** Everything that one process sends and receives. After its death nothing goes either way. */
+/** All connections of one process. After its crash nothing is sent or received. */
 export class ProcessPort {
   readonly #clock: ProcessClock
   readonly #gone = new AbortController()
   #crashAt: CrashPoint | undefined
-  /** Told once, at death. */
+  /** Called once, at the crash. */
   onDeath: () => void = () => undefined
 
   constructor(clock: ProcessClock) {
@@ -23,7 +23,7 @@ export class ProcessPort {
     return this.#gone.signal.aborted
   }
 
-  /** The process dies now: its connections break, its timers stop. */
+  /** Crashes the process now: its connections break, its timers stop. */
   kill(): void {
     if (this.isDead) return
     this.#clock.kill()
@@ -31,7 +31,7 @@ export class ProcessPort {
     this.onDeath()
   }
 
-  /** The process dies at its next write. */
+  /** Crashes the process at its next write. */
   crashAt(point: CrashPoint): void {
     this.#crashAt = point
   }
@@ -55,7 +55,7 @@ export class ProcessPort {
     }
   }
 
-  /** Watches of the dead would stay open forever; short requests end by themselves. */
+  /** Watches of a crashed process would stay open for ever; short requests end by themselves. */
   #endingAtDeath(path: string, signal: AbortSignal | undefined): AbortSignal | undefined {
     if (!path.includes('watch=true')) return signal
     return signal === undefined ? this.#gone.signal : AbortSignal.any([signal, this.#gone.signal])
@@ -63,7 +63,7 @@ export class ProcessPort {
 
   #guarded(response: HttpResponse): HttpResponse {
     const { body } = response
-    // All of it has come when the answer has.
+    // The response is complete, so its body is too.
     if (body instanceof DocumentBody) return response
     if (body instanceof DocumentStream)
       return { ...response, body: body.through((documents) => this.#chunks(documents)) }
@@ -78,7 +78,7 @@ export class ProcessPort {
     }
   }
 
-  /** What reaches the process, when it runs. */
+  /** Delivers a value to the process when it runs. */
   async #delivered<T>(value: T | Promise<T>): Promise<T> {
     const settled = Promise.resolve(value)
     settled.catch(() => undefined)

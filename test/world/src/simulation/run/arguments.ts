@@ -4,10 +4,13 @@ import { plantedBug, plantedBugs } from '../planted/bugs.ts'
 import { type FaultKind, faultKinds } from '../story.ts'
 import type { PlantedBug } from '../planted/planted-bug.ts'
 
-/** A wrong flag; the message says which, and what would be right. */
+/** An invalid flag; the message names it, and the valid values. */
 export class UsageError extends Error {}
 
-/** The value of each known flag. @throws UsageError for an unknown flag. */
+/**
+ * The values of known flags.
+ * @throws UsageError for an unknown flag.
+ */
 export function readFlags(
   args: readonly string[],
   known: readonly string[],
@@ -25,7 +28,7 @@ export function readFlags(
   }
 }
 
-/** @throws UsageError when the text is not a number of at least `least`. */
+/** @throws UsageError unless the text is a number of at least `least`. */
 export function numberFlag(name: string, text: string | undefined, usual: number, least = 0): number {
   if (text === undefined) return usual
   const value = Number(text)
@@ -33,7 +36,10 @@ export function numberFlag(name: string, text: string | undefined, usual: number
   throw new UsageError(`--${name} must be a number of at least ${least}, not ${text}`)
 }
 
-/** Seeds of `7`, `1..30` or `3,8,12`. @throws UsageError */
+/**
+ * Seeds of `7`, `1..30` or `3,8,12`.
+ * @throws UsageError
+ */
 export function seedsFlag(text: string): readonly number[] {
   return text.split(',').flatMap((part) => {
     const range = /^(\d+)(?:\.\.(\d+))?$/.exec(part)
@@ -45,7 +51,10 @@ export function seedsFlag(text: string): readonly number[] {
   })
 }
 
-/** The parts of `a,b`. @throws UsageError for one that is not known. */
+/**
+ * The items of `a,b`.
+ * @throws UsageError for an unknown one.
+ */
 export function listFlag<T extends string>(
   flag: string,
   text: string | undefined,
@@ -61,7 +70,10 @@ export function listFlag<T extends string>(
     })
 }
 
-/** The kinds of faults that flags leave out; undefined when none is about them. @throws UsageError */
+/**
+ * The kinds of faults to omit; undefined without such flags.
+ * @throws UsageError
+ */
 export function faultsLeftOut(
   given: Readonly<Record<string, string | undefined>>,
 ): readonly FaultKind[] | undefined {
@@ -73,7 +85,10 @@ export function faultsLeftOut(
   return faultKinds.filter((kind) => left.includes(kind) || !kept.includes(kind))
 }
 
-/** The planted bugs of `a,b`. @throws UsageError for one that is none. */
+/**
+ * The planted bugs of `a,b`.
+ * @throws UsageError for an unknown one.
+ */
 export function bugsFlag(text: string): readonly PlantedBug[] {
   const names = plantedBugs.map(({ name }) => name)
   return listFlag('bug', text, names).map(plantedBug)

@@ -7,7 +7,7 @@ import type { Violation } from '../invariants/scene.ts'
 import type { Moment } from '../simulation.ts'
 import type { Story } from '../story.ts'
 
-/** What a child tells about a story. */
+/** The result of a story. */
 export interface Verdict {
   readonly violation?: Violation
   readonly hash: string
@@ -17,46 +17,55 @@ export interface Verdict {
   readonly cpuMs: number
 }
 
-/** Of a story that was not played to its end. @param cpuMs CPU time it took until then, if it is known. */
+/**
+ * For a story that was aborted.
+ * @param cpuMs CPU time until then, if known.
+ */
 export function brokenOff(text: string, cpuMs: number): Verdict {
   const violation = { invariant: 'noUnexpectedError', text, atMs: 0 } as const
   return { violation, hash: '', events: 0, calmMinutes: 0, cpuMs }
 }
 
-/** What a child sends while it works on a task, and once at its end. */
+/** Sent by a child while it works on a task, and once at the end. */
 export type ChildMessage<Sign, Answer> =
   | { readonly kind: 'moment'; readonly moment: Sign }
   | { readonly kind: 'verdict'; readonly verdict: Answer }
 
-/** What is done with what the children tell. */
+/** Handles the messages of children. */
 export interface Crew<Task, Sign, Answer> {
-  /** A task is over. @returns false to begin no further ones. */
-  readonly told: (task: Task, verdict: Answer) => boolean
-  /** Where a task has got to, about once a second. */
-  readonly underWay: (task: Task, moment: Sign) => void
+  /**
+   * A task has ended.
+   * @returns false to start no further ones.
+   */
+  readonly ended: (task: Task, verdict: Answer) => boolean
+  /** Progress of a task, about once a second. */
+  readonly progress: (task: Task, moment: Sign) => void
 }
 
-/** Who works, and on what. */
+/** The tasks, and the children that do them. */
 export interface Work<Task, Answer> {
-  /** Program of the children; it is sent tasks and answers with {@link ChildMessage}s. */
+  /** Program of the children; it receives tasks and sends {@link ChildMessage}s. */
   readonly program: string
-  /** Taken in order, one whenever a child has nothing to do. */
+  /** Taken in order, whenever a child is idle. */
   readonly tasks: Iterable<Task>
-  /** Of a task whose child ended, with the reason. */
+  /** The result of a task whose child ended. */
   readonly broken: (reason: string) => Answer
-  /** Children; one per core unless given. */
+  /** Number of children; default: one per core. */
   readonly jobs?: number | undefined
-  /** A child that works longer than this on a task is ended. */
+  /** A child that works longer on a task is killed. */
   readonly limit?: { readonly ms: number; readonly clock: Pick<Clock, 'after'> }
 }
 
-/** Of Node, as in the scripts of package.json. Those of this process may be a test's, and tell where it reports. */
+/**
+ * Node options as in package.json. Not those of this process: it may be a test, whose options say where to
+ * report.
+ */
 const childOptions = ['--max-semi-space-size=64'] as const
 
-/** Tasks that one child does; a fresh one starts with an empty heap. */
+/** A child is replaced after this many tasks, to start with an empty heap. */
 const tasksPerChild = 25
 
-/** Plays stories on as many children as there are cores, in order, until there are none or `told` answers false. */
+/** Plays stories in order on one child per core, until all are done or `ended` returns false. */
 export async function playAll(
   stories: Iterable<Story>,
   crew: Crew<Story, Moment, Verdict>,
@@ -66,10 +75,10 @@ export async function playAll(
   await workAll({ program, tasks: stories, broken: (text) => brokenOff(text, 0), jobs }, crew)
 }
 
-/** Has tasks done by children, each a process of its own, until there are none or `told` answers false. */
+/** Runs tasks in child processes until all are done or `ended` returns false. */
 export async function workAll<Task extends object, Sign, Answer>(
   { program, tasks, broken, jobs = availableParallelism(), limit }: Work<Task, Answer>,
-  { told, underWay }: Crew<Task, Sign, Answer>,
+  { ended, progress }: Crew<Task, Sign, Answer>,
 ): Promise<void> {
   const queue = tasks[Symbol.iterator]()
   let isOver = false
@@ -89,10 +98,10 @@ export async function workAll<Task extends object, Sign, Answer>(
         const asked = child
         const cancel = limit?.clock.after(limit.ms, () => asked.kill('SIGKILL'))
         const verdict = await verdictOf(child, task, broken, (moment: Sign) => {
-          underWay(task, moment)
+          progress(task, moment)
         })
         cancel?.()
-        if (!told(task, verdict)) isOver = true
+        if (!ended(task, verdict)) isOver = true
       }
     } finally {
       child?.kill()
@@ -105,13 +114,13 @@ async function verdictOf<Answer>(
   child: ChildProcess,
   task: object,
   broken: (reason: string) => Answer,
-  underWay: (moment: never) => void,
+  progress: (moment: never) => void,
 ): Promise<Answer> {
   const { promise, resolve } = Promise.withResolvers<Answer>()
-  const onMessage = (message: unknown) => {
-    const said = message as ChildMessage<never, Answer>
-    if (said.kind === 'moment') underWay(said.moment)
-    else resolve(said.verdict)
+  const onMessage = (sent: unknown) => {
+    const message = sent as ChildMessage<never, Answer>
+    if (message.kind === 'moment') progress(message.moment)
+    else resolve(message.verdict)
   }
   const onExit = (code: number | null, signal: string | null) => {
     resolve(broken(`the child ended with ${code === null ? String(signal) : `code ${code}`}`))

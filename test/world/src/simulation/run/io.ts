@@ -1,9 +1,9 @@
 import type { Clock } from '@tenon/runtime'
 
-/** Writes a line for whoever started the command. */
+/** Prints a line. */
 export type Say = (line: string) => void
 
-/** What a command of the world is given. */
+/** What a command of the world needs. */
 export interface Io {
   readonly args: readonly string[]
   readonly say: Say

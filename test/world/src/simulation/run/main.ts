@@ -3,7 +3,7 @@ import { ownValue } from '@tenon/api'
 import { enableCompileCache } from 'node:module'
 import type { Io } from './io.ts'
 
-// What an earlier run has compiled need not be compiled again: a third of a short run.
+// Reusing compiled code saves a third of a short run.
 enableCompileCache()
 const { SystemClock } = await import('@tenon/runtime')
 const { UsageError } = await import('./arguments.ts')

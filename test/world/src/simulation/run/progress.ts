@@ -4,7 +4,7 @@ import type { Io } from './io.ts'
 
 const silenceMs = 5000
 
-/** Says where a command has got to whenever it has been silent for a while; a short one says nothing of the kind. */
+/** Prints progress after a while without output; a short command prints none. */
 export class Progress {
   readonly #io: Pick<Io, 'say' | 'clock'>
   #saidMs: number
@@ -14,7 +14,7 @@ export class Progress {
     this.#saidMs = io.clock.monotonic()
   }
 
-  /** @param line computed only if it is said. */
+  /** @param line computed only if it is printed. */
   tell(line: () => string): void {
     const now = this.#io.clock.monotonic()
     if (now - this.#saidMs < silenceMs) return
@@ -23,7 +23,7 @@ export class Progress {
   }
 }
 
-/** Where a run has got to. */
+/** Describes the progress of a run. */
 export function describeMoment({ atMs, ofMs, nodes, pods, events }: Moment): string {
   const time = atMs <= ofMs ? `${timeOf(atMs)} of ${timeOf(ofMs)}` : `${timeOf(atMs)}, no more faults`
   return `at ${time}: ${pods} pods on ${nodes} nodes, ${events} events so far`

@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import type { Report } from '../simulation.ts'
 import { parseStory, type Story } from '../story.ts'
 
-/** What `--replay` needs, and what a person wants to read. */
+/** What `--replay` needs, and what helps a person. */
 interface Trace {
   readonly story: Story
   readonly hash: string
@@ -18,7 +18,7 @@ export async function writeTrace(path: string, report: Report): Promise<void> {
   await writeFile(path, `${JSON.stringify(trace, null, 1)}\n`)
 }
 
-/** @throws Error when the file cannot be read or holds no trace. */
+/** @throws Error if the file cannot be read or is not a trace. */
 export async function readTrace(path: string): Promise<Trace> {
   const text = await readFile(path, 'utf8')
   let fields: { readonly story?: unknown; readonly hash?: unknown }

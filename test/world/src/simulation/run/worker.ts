@@ -10,7 +10,7 @@ const send = (message: ChildMessage<Moment, Verdict>): void => {
   process.send?.(message)
 }
 
-/** The first moment of a run, then one a second. */
+/** Sends the first moment of a run, then one per second. */
 function momentSender(): (moment: Moment) => void {
   let sentMs = Number.NEGATIVE_INFINITY
   return (moment) => {

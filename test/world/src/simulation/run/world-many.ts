@@ -43,7 +43,7 @@ export async function playMany(io: Io): Promise<number> {
   await playAll(
     seeds.map((seed): Story => aStory(seed, { hours, nodes, faults, ...change })),
     {
-      told: ({ seed }, { violation }) => {
+      ended: ({ seed }, { violation }) => {
         done++
         if (violation !== undefined) {
           failing.push({ seed, invariant: violation.invariant })
@@ -52,7 +52,7 @@ export async function playMany(io: Io): Promise<number> {
         progress.tell(count)
         return true
       },
-      underWay: ({ seed }, moment) => {
+      progress: ({ seed }, moment) => {
         progress.tell(() => `${count()}; seed ${seed} ${describeMoment(moment)}`)
       },
     },

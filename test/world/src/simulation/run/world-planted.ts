@@ -7,16 +7,16 @@ import { playAll, type Verdict } from './crew.ts'
 import type { Io } from './io.ts'
 import { Progress } from './progress.ts'
 
-/** The hunt for one bug. */
+/** The search for one bug. */
 interface Hunt {
   readonly bug: PlantedBug
   played: number
   cpuMs: number
-  /** Of the lowest seed that found it so far. */
+  /** The lowest seed that has found it so far. */
   seed: number | undefined
 }
 
-/** @returns the exit code: 1 when a bug was not found. */
+/** @returns the exit code: 1 if a bug was not found. */
 export async function findPlanted(io: Io): Promise<number> {
   const given = readFlags(io.args, ['bug', 'provider', 'seeds', 'hours', 'nodes', 'jobs'])
   const [provider] = listFlag('provider', given['provider'], cloudNames)
@@ -35,18 +35,18 @@ export async function findPlanted(io: Io): Promise<number> {
   await playAll(
     storiesFor([...hunts.values()], limit, change),
     {
-      told: ({ seed, mutation = '' }, verdict) => {
+      ended: ({ seed, mutation = '' }, verdict) => {
         const hunt = hunts.get(mutation)
         if (hunt === undefined) return true
         hunt.played++
         hunt.cpuMs += verdict.cpuMs
         if (hunt.seed === undefined && isFind(verdict)) {
           hunt.seed = seed
-          for (const line of told(hunt, verdict)) io.say(line)
+          for (const line of ended(hunt, verdict)) io.say(line)
         }
         return true
       },
-      underWay: ({ seed }) => {
+      progress: ({ seed }) => {
         progress.tell(() => {
           const left = [...hunts.values()].filter((each) => each.seed === undefined)
           return `seed ${seed}: looking for ${left.map((each) => each.bug.name).join(', ') || 'nothing more'}`
@@ -58,7 +58,7 @@ export async function findPlanted(io: Io): Promise<number> {
   return summed([...hunts.values()], io)
 }
 
-/** Seed after seed for all bugs that have not been found by then. */
+/** Tries one seed after the other for all bugs that were not found yet. */
 function* storiesFor(hunts: readonly Hunt[], limit: number, change: Partial<Story>): Generator<Story> {
   for (let seed = 1; seed <= limit; seed++) {
     for (const { bug, seed: found } of hunts)
@@ -66,11 +66,11 @@ function* storiesFor(hunts: readonly Hunt[], limit: number, change: Partial<Stor
   }
 }
 
-/** A run that broke off says nothing about invariants. */
+/** An aborted run says nothing about invariants. */
 const isFind = ({ violation }: Verdict): boolean =>
   violation !== undefined && violation.invariant !== 'noUnexpectedError'
 
-function told({ bug, played, cpuMs, seed }: Hunt, { violation }: Verdict): readonly string[] {
+function ended({ bug, played, cpuMs, seed }: Hunt, { violation }: Verdict): readonly string[] {
   const minutes = ((violation?.atMs ?? 0) / 60_000).toFixed(1)
   return [
     `${bug.name} (${bug.mistake})`,

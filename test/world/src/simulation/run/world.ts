@@ -48,7 +48,7 @@ export async function playOne(io: Io): Promise<number> {
   return 1
 }
 
-/** A replay leaves the trace alone that it is compared with, and the one of the seed's longer story. */
+/** A replay must overwrite neither the trace it is compared with nor that of the seed's longer story. */
 function usualPath(story: Story, replayed: string | undefined): string {
   return replayed === undefined ? `traces/world-${story.seed}.json` : withSuffix(replayed, '-replay')
 }
@@ -82,7 +82,7 @@ function storyOf(given: Readonly<Record<string, string | undefined>>): Story {
   }
 }
 
-/** @param prefix of what is said meanwhile. */
+/** @param prefix of the progress output. */
 async function play(story: Story, progress: Progress, prefix = '  '): Promise<Report> {
   const bug = story.mutation === undefined ? undefined : plantedBug(story.mutation)
   return await simulate(story, bug, (now) => {

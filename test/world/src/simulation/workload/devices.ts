@@ -2,21 +2,21 @@
 import { type DeviceClaim, karpenterKinds, kinds, type KubeObject } from '@tenon/api'
 import { namespace, type PodShape, workload, workloadTypes } from './objects.ts'
 import { pool } from './pools.ts'
-import type { Hands } from './workload-context.ts'
+import type { WorkloadContext } from './workload-context.ts'
 
 const { deployment } = workloadTypes
 const driver = 'gpu.nvidia.com'
 const deviceClassName = 'gpu.nvidia.com'
-/** Of the pool, and of the nodes on which pods with claims run. */
+/** Name of the pool, and label of the nodes on which pods with claims run. */
 export const devicePool = 'devices'
-/** Of claims for two devices. */
+/** Name of the template for two devices. */
 export const pairTemplate = 'pair'
 
 const ofArchitecture = (name: string) => ({
   selectors: [{ cel: { expression: `device.attributes['${driver}'].architecture == '${name}'` } }],
 })
 
-/** A whole GPU, two at once, one of a model, and one of several alternatives of which the first is nowhere. */
+/** A whole GPU, two at once, one of a model, and one of several alternatives of which the first does not exist. */
 const claims = {
   whole: [{ name: 'gpu', exactly: { deviceClassName } }],
   [pairTemplate]: [{ name: 'gpus', exactly: { deviceClassName, count: 2 } }],
@@ -35,15 +35,15 @@ const claims = {
 type Claimed = keyof typeof claims
 const names = Object.keys(claims) as [Claimed, ...Claimed[]]
 
-/** Of each kind of claim one Deployment, and one whose pods share a claim. Only where nodes publish devices. */
-export function devices(hands: Hands): void {
-  const { dice, world } = hands
-  const { nodeClassKind, nodeClass, gpuTypes } = hands.cloud.wares
+/** A Deployment for each kind of claim, and one whose pods share a claim. Only if nodes publish devices. */
+export function devices(context: WorkloadContext): void {
+  const { dice, world } = context
+  const { nodeClassKind, nodeClass, gpuTypes } = context.cloud.wares
   if (!world.cluster.cloud.settings.gpuDriver || gpuTypes.length === 0) return
-  hands.create(nodeClassKind, nodeClass('gpu'))
-  hands.create(
+  context.create(nodeClassKind, nodeClass('gpu'))
+  context.create(
     karpenterKinds.nodePool,
-    pool(hands, devicePool, {
+    pool(context, devicePool, {
       nodeClassName: 'gpu',
       types: gpuTypes,
       spec: {
@@ -60,9 +60,9 @@ export function devices(hands: Hands): void {
       },
     }),
   )
-  hands.create(kinds.deviceClass, deviceObject('DeviceClass', deviceClassName, { selectors: [ofDriver] }))
+  context.create(kinds.deviceClass, deviceObject('DeviceClass', deviceClassName, { selectors: [ofDriver] }))
   for (const name of names)
-    hands.create(
+    context.create(
       kinds.resourceClaimTemplate,
       deviceObject(
         'ResourceClaimTemplate',
@@ -72,20 +72,20 @@ export function devices(hands: Hands): void {
       ),
     )
   const shared = { devices: { requests: claims.whole } }
-  hands.create(kinds.resourceClaim, deviceObject('ResourceClaim', 'shared', shared, namespace))
+  context.create(kinds.resourceClaim, deviceObject('ResourceClaim', 'shared', shared, namespace))
   for (const name of names)
-    hands.create(
+    context.create(
       deployment,
       workload(deployment, `claims-${name}`, shapeOf({ resourceClaimTemplateName: name }), {
         replicas: dice.between(0, 2),
       }),
     )
   const sharing = shapeOf({ resourceClaimName: 'shared' })
-  hands.create(deployment, workload(deployment, 'claims-shared', sharing, { replicas: dice.between(0, 2) }))
-  hands.every(3, 12, () => {
+  context.create(deployment, workload(deployment, 'claims-shared', sharing, { replicas: dice.between(0, 2) }))
+  context.every(3, 12, () => {
     const name = dice.oneOf<Claimed | 'shared'>([...names, 'shared'])
     const replicas = dice.between(0, 3)
-    hands.patch(deployment, `claims-${name}`, { spec: { replicas } }, namespace)
+    context.patch(deployment, `claims-${name}`, { spec: { replicas } }, namespace)
   })
 }
 

@@ -1,4 +1,3 @@
-/** Objects of the workload. */
 import type { KubeObject, PodSpec, ResourceType } from '@tenon/api'
 
 export const namespace = 'default'
@@ -29,7 +28,7 @@ export const workloadTypes = {
 } as const satisfies Record<string, ResourceType>
 
 export interface PodShape {
-  /** Thousandths of a core. */
+  /** Millicores. */
   readonly cpu: number
   /** MiB. */
   readonly memory: number
@@ -60,7 +59,7 @@ export function podTemplate(name: string, shape: PodShape): object {
   }
 }
 
-/** A Deployment, StatefulSet or DaemonSet over the pods of one shape. */
+/** A Deployment, StatefulSet or DaemonSet with pods of one shape. */
 export function workload(
   type: ResourceType,
   name: string,

@@ -30,12 +30,12 @@ import {
   poolRollouts,
   priceChanges,
 } from './pools.ts'
-import { Dice, Hands } from './workload-context.ts'
+import { Dice, WorkloadContext } from './workload-context.ts'
 
-/** Kinds that only change how the pools are made. */
+/** Kinds that only change the pools. */
 type PoolTrait = 'expiry' | 'consolidation'
 
-const players: Readonly<Record<Exclude<WorkloadKind, PoolTrait>, (hands: Hands) => void>> = {
+const players: Readonly<Record<Exclude<WorkloadKind, PoolTrait>, (context: WorkloadContext) => void>> = {
   deployments,
   daemonSets,
   jobs,
@@ -46,10 +46,10 @@ const players: Readonly<Record<Exclude<WorkloadKind, PoolTrait>, (hands: Hands) 
   priorities,
   affinities,
   spreads,
-  gpus: (hands) => {
-    if (hands.cloud.wares.gpuTypes.length === 0) return
-    createGpuPool(hands)
-    gpus(hands)
+  gpus: (context) => {
+    if (context.cloud.wares.gpuTypes.length === 0) return
+    createGpuPool(context)
+    gpus(context)
   },
   doNotDisrupt,
   barePods,
@@ -69,14 +69,14 @@ const players: Readonly<Record<Exclude<WorkloadKind, PoolTrait>, (hands: Hands) 
   gangs,
 }
 
-/** Kinds without which there would be nothing to see. */
+/** Kinds that every story has. */
 const always: ReadonlySet<WorkloadKind> = new Set(['deployments', 'daemonSets'])
-/** Kinds that no seed draws: what seeds that are known replay does not change with them. */
+/** Kinds that no seed draws, so that known seeds still replay the same. */
 const onlyIfNamed: ReadonlySet<WorkloadKind> = new Set(['buffers', 'devices', 'gangs'])
-/** Share of the seeds in which any other kind plays a part. */
+/** The probability of any other kind. */
 const presence = 0.6
 
-/** The kinds that a story has: drawn from its seed, less those it omits. */
+/** The kinds of a story: drawn from its seed, without those it omits. */
 export function kindsOf(story: Story, random: Random): ReadonlySet<WorkloadKind> {
   const drawn = [...kindsDrawn(story, random)]
   return new Set(drawn.filter((kind) => !story.withoutWorkloads.includes(kind)))
@@ -93,7 +93,7 @@ function kindsDrawn(story: Story, random: Random): ReadonlySet<WorkloadKind> {
   )
 }
 
-/** Begins to play all kinds; they end by themselves when `isOver` holds. */
+/** Starts all kinds; they end by themselves when `isOver` holds. */
 export function playWorkload(
   world: World,
   story: Story,
@@ -108,8 +108,8 @@ export function playWorkload(
 ): void {
   const { cloud, clock, log, isOver, random, kinds } = parts
   const drawn = kindsDrawn(story, random)
-  const handsOf = (label: string): Hands =>
-    new Hands({
+  const handsOf = (label: string): WorkloadContext =>
+    new WorkloadContext({
       world,
       cloud,
       dice: new Dice(random.fork(label)),

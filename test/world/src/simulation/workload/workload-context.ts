@@ -1,4 +1,4 @@
-/** The context of every kind of workload. */
+/** What every kind of workload uses. */
 import type { KubeObject, ResourceType } from '@tenon/api'
 import { ApiError } from '@tenon/devcluster'
 import { type Clock, integerBetween, type Random, unit } from '@tenon/runtime'
@@ -7,13 +7,13 @@ import type { WorldCloud } from '../cloud/world-cloud.ts'
 import type { EventLog } from '../event-log.ts'
 import { isLarge, type WorkloadKind } from '../story.ts'
 
-/** On pods that no pool can take: their waiting is not a failure. */
+/** On pods that fit no pool: that they are pending is not a failure. */
 export const unsatisfiableLabel = 'world.tenon.sh/unsatisfiable'
 
-/** On claims whose finalizers somebody took off: nobody looked after their instances. */
+/** On claims whose finalizers a user removed: their instances may be left behind. */
 export const abandonedAnnotation = 'world.tenon.sh/abandoned'
 
-/** Dice of one kind of workload. */
+/** Random choices of one kind of workload. */
 export class Dice {
   readonly #random: Random
 
@@ -21,12 +21,11 @@ export class Dice {
     this.#random = random
   }
 
-  /** Both ends included. */
+  /** Both bounds are included. */
   between(low: number, high: number): number {
     return integerBetween(this.#random, Math.ceil(low), Math.max(Math.ceil(low), Math.floor(high)))
   }
 
-  /** True with the given probability. */
   chance(probability: number): boolean {
     return unit(this.#random) < probability
   }
@@ -35,20 +34,20 @@ export class Dice {
     return values[this.between(0, values.length - 1)] ?? values[0]
   }
 
-  /** One of a list that may be empty. */
+  /** An element, or undefined if the list is empty. */
   pick<T>(values: readonly T[]): T | undefined {
     return values[this.between(0, values.length - 1)]
   }
 }
 
-/** A kind's hands: it acts as a cluster administrator, on virtual time, until the calm. */
-export class Hands {
+/** Acts for one kind of workload as a cluster administrator, on virtual time, until the calm phase. */
+export class WorkloadContext {
   readonly world: World
   readonly cloud: WorldCloud
   readonly dice: Dice
-  /** Nodes that the whole workload fills at its usual height. */
+  /** Number of nodes that the whole workload usually fills. */
   readonly nodes: number
-  /** What else there is in a story of this seed, whether or not the story leaves it out. */
+  /** All kinds that the seed draws, including those that the story omits. */
   readonly drawn: ReadonlySet<WorkloadKind>
   readonly #clock: Clock
   readonly #log: EventLog
@@ -96,7 +95,7 @@ export class Hands {
     })
   }
 
-  /** Does something that a cluster may refuse, as it may refuse a person. */
+  /** Does something that the cluster may reject, as it may reject a user's request. */
   act(text: string, work: () => void): void {
     try {
       work()
@@ -107,16 +106,16 @@ export class Hands {
     }
   }
 
-  /** Once, after about `minutes`, unless the calm comes first. */
+  /** Once, after about `minutes`, unless the calm phase begins before. */
   later(minutes: number, work: () => void): void {
     this.#clock.after(minutes * 60_000, () => {
       if (!this.#isOver()) work()
     })
   }
 
-  /** Again and again until the calm, with pauses drawn between both ends; twelve times as long in large worlds. */
+  /** Repeatedly until the calm phase, with random pauses; twelve times as long in large worlds. */
   every(leastMinutes: number, mostMinutes: number, work: () => void): void {
-    // Each change of a large world concerns many times as many objects: with 200 nodes 13 times as many as usual.
+    // Each change in a large world affects many objects: with 200 nodes 13 times as many as usual.
     const scale = isLarge(this) ? 720 : 60
     const seconds = this.dice.between(leastMinutes * scale, mostMinutes * scale)
     this.later(seconds / 60, () => {
