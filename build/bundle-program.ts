@@ -1,4 +1,4 @@
-/** The `tenon` command as files that need nothing beside Node to run. */
+/** Builds the `tenon` command as files that only need Node to run. */
 import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'
@@ -7,17 +7,17 @@ import { buildPage, firstLoadBytes } from './page.ts'
 import { repositoryRoot } from './repository-root.ts'
 
 export interface BundledProgram {
-  /** With their sizes in bytes, the largest first. */
+  /** With their sizes in bytes, largest first. */
   readonly scripts: readonly (readonly [path: string, bytes: number])[]
   /** Of the page, compressed. */
   readonly firstLoadBytes: number
 }
 
 /**
- * Fills `outdir`, which is emptied first: tenon.mjs, the threads that decide, hold the lease and answer the page, the parts that commands load when they
- * run, the files of the page, and the licenses of what is bundled.
- * @param hasMaps whether source maps are written as well.
- * @throws Error when a browser would have to load too much.
+ * Empties `outdir` and writes tenon.mjs, its threads (decisions, lease, answers of the page), the chunks that
+ * commands load on demand, the page, and licenses.
+ * @param hasMaps whether to write source maps.
+ * @throws Error if the page has become too large.
  */
 export async function bundleProgram(outdir: string, hasMaps: boolean): Promise<BundledProgram> {
   rmSync(outdir, { recursive: true, force: true })
@@ -34,7 +34,7 @@ export async function bundleProgram(outdir: string, hasMaps: boolean): Promise<B
     outExtension: { '.js': '.mjs' },
     chunkNames: 'part-[hash]',
     bundle: true,
-    // A command loads what it is made of when it runs, and the threads share the engine with it.
+    // Commands load their code on demand, and threads share the engine with it.
     splitting: true,
     format: 'esm',
     platform: 'node',
@@ -46,9 +46,9 @@ export async function bundleProgram(outdir: string, hasMaps: boolean): Promise<B
     sourcesContent: false,
     legalComments: 'none',
     metafile: true,
-    // What some dependencies would use if it were installed.
+    // Optional dependencies of dependencies.
     external: ['bufferutil', 'utf-8-validate'],
-    // CommonJS among the dependencies asks for Node's own modules.
+    // CommonJS dependencies `require` Node's own modules.
     banner: { js: "import{createRequire as r0}from'node:module';const require=r0(import.meta.url);" },
     logLevel: 'warning',
   })

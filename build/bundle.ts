@@ -1,4 +1,4 @@
-/** Bundles the `tenon` command with its source maps into `dist/`, or another folder: what the image runs. */
+/** Bundles the `tenon` command with source maps into `dist/`, or another folder, for the image. */
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { bundleProgram } from './bundle-program.ts'

@@ -1,4 +1,4 @@
-/** The files of `charts/` that follow from other files, so that they cannot drift apart. */
+/** The generated files of `charts/`, derived from other files so that they cannot drift apart. */
 import type { ProviderModule } from '@tenon/provider'
 import { builtInProviders } from '../packages/cli/src/providers.ts'
 import { addDefinitions, addProviders, addRules, type Files, ownChart, read } from './chart-parts.ts'
@@ -10,7 +10,7 @@ import { chartedProviders } from './provider-values.ts'
 const beginning = '<!-- begin of the values, from values.yaml -->'
 const end = '<!-- end of the values -->'
 
-/** Each generated file's text, by its path from the repository's root. */
+/** The text of each generated file, by its path from the repository's root. */
 export async function chartFiles(
   modules: readonly ProviderModule[] = builtInProviders,
 ): Promise<ReadonlyMap<string, string>> {
@@ -32,7 +32,7 @@ export async function chartFiles(
   return files
 }
 
-/** Puts the table between its two marks. */
+/** Inserts the table between its two markers. */
 function withTable(path: string, text: string, values: readonly DocumentedValue[]): string {
   const [before, rest] = text.split(beginning)
   const after = rest?.split(end)[1]

@@ -1,4 +1,4 @@
-/** Parts that every chart of `charts/` has, made from the chart `tenon` and from modules. */
+/** Parts that every chart of `charts/` has, generated from the chart `tenon` and from modules. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ProviderModule } from '@tenon/provider'
@@ -11,18 +11,17 @@ import {
 } from './provider-values.ts'
 import { repositoryRoot } from './repository-root.ts'
 
-/** The chart that the others are made from; that of its definitions ends with `-crd`. */
+/** The chart that the others are derived from; the chart of its definitions has the suffix `-crd`. */
 export const ownChart = 'tenon'
 
 /** Texts of files by their paths from the repository's root. */
 export type Files = Map<string, string>
 
-/** A file of the repository. */
 export function read(path: string): string {
   return readFileSync(join(repositoryRoot, path), 'utf8')
 }
 
-/** Adds to a chart the values of these clouds and what its templates read of them. */
+/** Adds the values of these clouds to a chart, and the data that its templates read. */
 export function addProviders(files: Files, chart: string, providers: readonly ChartedProvider[]): void {
   const values = read(`charts/${ownChart}/values.yaml`)
   files.set(`charts/${chart}/values.yaml`, withProviderValues(values, providers))
@@ -32,7 +31,7 @@ export function addProviders(files: Files, chart: string, providers: readonly Ch
     files.set(`charts/${chart}/providers/${each.module.name}.yaml`, providerFile(each))
 }
 
-/** Adds the rules for Prometheus to a chart: those of every cloud, and those of these. */
+/** Adds Prometheus rules to a chart: common ones, and those of these clouds. */
 export function addRules(files: Files, chart: string, providers: readonly ChartedProvider[]): void {
   const own = providers.map(({ module }) => module.name)
   for (const name of ['recording-rules', 'alerts', ...own]) {
@@ -45,7 +44,7 @@ export function addRules(files: Files, chart: string, providers: readonly Charte
   }
 }
 
-/** Adds the definitions to a chart, which installs them once, and to the one beside it, which upgrades them. */
+/** Adds definitions to a chart, which only installs them, and to its `-crd` chart, which upgrades them too. */
 export async function addDefinitions(
   files: Files,
   chart: string,
@@ -62,12 +61,12 @@ export async function addDefinitions(
   }
 }
 
-/** Definitions that others install too, with the value that asks for each. */
+/** Definitions that other projects install too, with the value that enables each. */
 const optionalDefinitions: ReadonlyMap<string, string> = new Map([
   ['provisioningrequests.autoscaling.x-k8s.io', 'provisioningRequests'],
 ])
 
-/** The definition with room for labels and annotations; braces in descriptions stay text. */
+/** A definition as a template with labels and annotations; braces in descriptions are escaped. */
 function asTemplate(yaml: string): string {
   const [head, tail] = yaml.replaceAll('{{', '{{ "{{" }}').split(/(?<=^metadata:\n {2}name: .*\n)/m)
   if (tail === undefined) throw new Error('a definition begins with metadata.name')

@@ -1,6 +1,7 @@
 /**
- * Writes the generated files of `charts/`: definitions from what `tenon crds` prints, what providers add from
- * their modules, tables of values from `values.yaml`. With `--check` it writes nothing and fails when one is not as it should be.
+ * Writes the generated files of `charts/`: definitions as `tenon crds` prints them, values of providers from
+ * their modules, tables of values from `values.yaml`. With `--check` it writes nothing and fails if a file is
+ * outdated.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

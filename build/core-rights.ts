@@ -1,10 +1,10 @@
-/** The roles of the chart that every provider has, made from the rights that the operator asks for. */
+/** The chart's roles that are the same for every provider, generated from the operator's rights. */
 import { brakeRights, type CoreRule, clusterRights, leaseRights, type RightsSetting } from '@tenon/operator'
 
 const notice = '# Written by npm run charts from packages/operator/src/rights.ts.'
 const columns = 105
 
-/** When the values of a release turn a setting on, in the words of its templates. */
+/** When the values of a release enable a setting, as template conditions. */
 const conditions: Readonly<Record<RightsSetting, string>> = {
   plannedPlacement: 'ne (toString $gates.plannedPlacement) "false"',
   capacityBuffer: 'eq (include "tenon.capacityBuffer" .) "true"',
@@ -47,7 +47,7 @@ ${rulesText(leaseRights('{{ .Values.settings.leaderElectionName | quote }}'))}--
 `
 }
 
-/** Template of the Role in the release's namespace for the ConfigMap that pauses disruption. */
+/** Template of the Role for the ConfigMap that pauses disruption, in the release's namespace. */
 export function brakeRole(): string {
   return `${notice}
 {{- $fullname := printf "%s-brake" (include "tenon.fullname" .) }}

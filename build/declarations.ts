@@ -1,4 +1,4 @@
-/** Type declarations of a package of this repository that stand without the others. */
+/** Builds self-contained type declarations of a package. */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,10 +8,10 @@ import { repositoryRoot } from './repository-root.ts'
 const specifier = /(?<=\bfrom ['"]|\bimport\(?\s*['"])[^'"]+(?=['"])/g
 
 /**
- * Writes the declarations that `doors` and all they name need, one file for each source file; where one names
- * another package of this repository, the path takes the place of the name.
+ * Writes the declarations of `doors` and of everything they import, one file per source file; imports of other
+ * packages of this repository become relative paths.
  * @param doors paths of sources such as `provider/src/index.ts`, all of them in `tsconfig.declarations.json`.
- * @returns what they need from outside, such as `node:http`.
+ * @returns external imports, such as `node:http`.
  */
 export function writeDeclarations(doors: readonly string[], outdir: string): ReadonlySet<string> {
   const emitted = mkdtempSync(join(tmpdir(), 'tenon-declarations-'))
@@ -50,7 +50,7 @@ function declarationOf(source: string): string {
   return source.replace(/\.ts$/, '.d.ts')
 }
 
-/** The source that `name` stands for in `source`; undefined when it is from outside. */
+/** The source that an import refers to; undefined if it is external. */
 function targetOf(name: string, source: string): string | undefined {
   if (name.startsWith('.')) return relative('/', resolve('/', dirname(source), name))
   const own = /^@tenon\/([a-z-]+)$/.exec(name)?.[1]

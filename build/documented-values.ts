@@ -1,16 +1,16 @@
-/** What the comments of a chart's `values.yaml` say. */
+/** Parses the documentation comments of a chart's `values.yaml`. */
 
 export interface DocumentedValue {
   /** Such as `controller.image.tag`. */
   readonly path: string
-  /** Its default as YAML; with line breaks when it is not a plain value, empty when it is unset. */
+  /** Its default as YAML; several lines unless it is a scalar, empty if it is unset. */
   readonly initial: string
   readonly meaning: string
 }
 
 /**
- * The values whose key has a comment beginning with `# -- ` above it. Reads the plain block style in which
- * these files are written: two blanks a level, no anchors, no text over several lines.
+ * The values whose key is preceded by a comment that begins with `# -- `. Supports only the block style of
+ * these files: indentation of two, no anchors, no multi-line strings.
  */
 export function documentedValues(yaml: string): readonly DocumentedValue[] {
   const lines = yaml.split('\n')
@@ -37,7 +37,7 @@ export function documentedValues(yaml: string): readonly DocumentedValue[] {
   return found
 }
 
-/** The lines after `start` that lie deeper than `depth`. */
+/** The lines after `start` that are indented deeper than `depth`. */
 function below(lines: readonly string[], start: number, depth: number): string {
   const end = lines.findIndex((line, index) => index >= start && !line.startsWith(' '.repeat(depth + 1)))
   const own = lines.slice(start, end === -1 ? undefined : end)

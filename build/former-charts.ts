@@ -1,4 +1,4 @@
-/** The charts of other projects that Tenon takes the place of: its own charts, for one cloud, under their names. */
+/** Drop-in replacements of other projects' charts: Tenon's own charts, for one cloud, under their names. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FormerChart } from '@tenon/provider'
@@ -6,7 +6,7 @@ import { addDefinitions, addProviders, addRules, type Files, ownChart, read } fr
 import type { ChartedProvider } from './provider-values.ts'
 import { repositoryRoot } from './repository-root.ts'
 
-/** Adds both charts of a cloud that takes one over, every file of them. */
+/** Adds all files of both charts of a cloud that replaces another one's. */
 export async function addFormerCharts(files: Files, provider: ChartedProvider): Promise<void> {
   const { module, chart } = provider
   if (chart.takesOver === undefined) return
@@ -31,7 +31,7 @@ export async function addFormerCharts(files: Files, provider: ChartedProvider): 
   files.set(`charts/${name}/README.md`, `${beginning(name, ownChart)}\n${tableOf(chart.takesOver)}`)
 }
 
-/** Paths of the templates that are written by hand; definitions have the names of their kinds, with more dots. */
+/** Paths of handwritten templates; those of definitions have more dots in their names. */
 function templatesOf(chart: string): readonly string[] {
   const all = readdirSync(join(repositoryRoot, 'charts', chart, 'templates'))
   return all.filter((file) => file.split('.').length === 2).map((file) => `templates/${file}`)

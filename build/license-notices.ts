@@ -1,4 +1,4 @@
-/** What the licenses of bundled packages ask to be handed on with them. */
+/** License notices that have to be distributed with bundled packages. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -10,8 +10,8 @@ interface BundledPackage {
 }
 
 /**
- * The notices of all packages that `inputs` are files of; paths from `root`.
- * @throws Error naming a package that tells no license.
+ * The notices of all packages that `inputs` belong to; paths are relative to `root`.
+ * @throws Error naming a package without a license.
  */
 export function licenseNotices(root: string, inputs: readonly string[]): string {
   const folders = new Set(

@@ -1,6 +1,6 @@
 /**
- * Builds the packages that others install, `tenon` and `@tenon/provider`, and prints their tarballs with their
- * sizes. Neither depends on another package. All have the version of the repository's package.json.
+ * Builds the published packages, `tenon` and `@tenon/provider`, and prints their tarballs with sizes. Neither
+ * has dependencies. Both have the version of the repository's package.json.
  */
 import { execFileSync } from 'node:child_process'
 import { chmodSync, cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -26,7 +26,7 @@ for (const folder of [await packTenon(), await packProvider()]) {
     cwd: outdir,
     encoding: 'utf8',
   })
-  // A list in some releases of npm, an object by name in others.
+  // Depending on the release of npm, a list or an object by name.
   for (const { filename, size, unpackedSize } of Object.values(JSON.parse(told) as Record<string, Packed>))
     process.stdout.write(`${join(outdir, filename)} ${kib(size)}, unpacked ${kib(unpackedSize)}\n`)
 }
@@ -37,7 +37,10 @@ interface Packed {
   readonly unpackedSize: number
 }
 
-/** The command. Only the program says which Node it needs; anything older cannot even read the rest. */
+/**
+ * Packs the command. Only the small launcher checks the version of Node, as an older one cannot even parse the
+ * rest.
+ */
 async function packTenon(): Promise<string> {
   const folder = join(outdir, 'tenon')
   await bundleProgram(join(folder, 'dist'), false)
@@ -53,14 +56,14 @@ async function packTenon(): Promise<string> {
   return folder
 }
 
-/** What commands print for programs, as tools read it that do not run the command. */
+/** JSON Schemas for tools that do not run the command. */
 function writeSchemas(folder: string): void {
   mkdirSync(folder, { recursive: true })
   for (const [kind, schema] of schemas)
     writeFileSync(join(folder, `${kind}.json`), `${JSON.stringify(schema, undefined, 2)}\n`)
 }
 
-/** The contract, and what tests of a provider need. */
+/** Packs the contract, and what tests of a provider need. */
 async function packProvider(): Promise<string> {
   const folder = join(outdir, 'provider')
   const doors = { '.': 'index', './contract-suite': 'contract-suite/index' }
@@ -104,7 +107,7 @@ async function packProvider(): Promise<string> {
     ...shared,
     sideEffects,
     exports,
-    // The declarations name types of Node.
+    // The declarations use types of Node.
     peerDependencies: { '@types/node': '>=24' },
     peerDependenciesMeta: { '@types/node': { optional: true } },
   })
@@ -115,7 +118,7 @@ function manifestOf(path: string): Readonly<Record<string, unknown>> {
   return JSON.parse(readFileSync(join(repositoryRoot, path), 'utf8')) as Readonly<Record<string, unknown>>
 }
 
-/** Dependencies of a package of this repository that are not of this repository. */
+/** External dependencies of a package. */
 function packagesUsedBy(name: string): readonly string[] {
   const { dependencies = {} } = manifestOf(`packages/${name}/package.json`)
   return Object.keys(dependencies as object).filter((each) => !each.startsWith('@tenon/'))

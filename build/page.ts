@@ -1,4 +1,4 @@
-/** The page of `tenon console` as files for a browser. */
+/** Builds the page of `tenon console` for browsers. */
 import { readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -7,16 +7,16 @@ import { repositoryRoot } from './repository-root.ts'
 
 export interface BuiltPage {
   readonly files: readonly (readonly [name: string, text: Uint8Array])[]
-  /** Paths of what they are made of, from the root of the repository. */
+  /** Paths of the sources, relative to the repository's root. */
   readonly inputs: readonly string[]
 }
 
-/** What a browser loads first may be so long, compressed (console.md 3). */
+/** Limit of what a browser loads first, in compressed bytes (console.md 3). */
 const mostBytes = 200_000
 
 /**
- * Bytes of what a browser loads first, compressed.
- * @throws Error when they are too many.
+ * Compressed size of what a browser loads first.
+ * @throws Error if it exceeds the limit.
  */
 export function firstLoadBytes({ files }: Pick<BuiltPage, 'files'>): number {
   const bytes = files.reduce((sum, [, text]) => sum + gzipSync(text, { level: 9 }).length, 0)

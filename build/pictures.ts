@@ -1,10 +1,10 @@
-/** Pictures of docs/console.md: of those that the page's tests take of a running cluster. */
+/** Copies the pictures of docs/console.md from those that the page's tests take of a running cluster. */
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { repositoryRoot } from './repository-root.ts'
 
-/** Names in the documents, and those of the tests' pictures. */
+/** Names in the documents, and in the tests. */
 const pictures = new Map([
   ['console-overview', 'overview-light-1280'],
   ['console-pods', 'stuck-pods'],
@@ -15,7 +15,7 @@ const [taken, shown] = ['dist/screenshots', 'docs/pictures'].map((path) => join(
   string,
   string,
 ]
-// What an earlier run has left is no picture of this one.
+// Pictures of an earlier run must not be used.
 for (const name of pictures.values()) rmSync(join(taken, `${name}.png`), { force: true })
 const { status } = spawnSync(process.execPath, [join(repositoryRoot, 'checks/browser.ts'), 'story'], {
   cwd: repositoryRoot,

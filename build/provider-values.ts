@@ -1,4 +1,4 @@
-/** What the modules of clouds add to the chart: its values, their schema, and the data its templates read. */
+/** What cloud modules add to the chart: values, their schema, and data for its templates. */
 import { clusterRulesOf, type FormerChart, type ProviderChart, type ProviderModule } from '@tenon/provider'
 import { yamlDocument } from '../packages/cli/src/crds.ts'
 
@@ -8,7 +8,7 @@ export interface ChartedProvider {
   readonly chart: ProviderChart
 }
 
-/** Those of the modules that add something to the chart. */
+/** The modules that add something to the chart. */
 export async function chartedProviders(
   modules: readonly ProviderModule[],
 ): Promise<readonly ChartedProvider[]> {
@@ -48,8 +48,8 @@ const providerComment = /^# -- Cloud that nodes are launched in: .*$/m
 const valuesBegin = '# What follows is written by npm run charts from the modules of the providers.\n'
 
 /**
- * `values.yaml` with the values of these clouds.
- * @throws Error when the text lacks the comment of `provider`, or the line that the written part begins with.
+ * Adds the values of these clouds to `values.yaml`.
+ * @throws Error if the text lacks the comment of `provider`, or the marker of the generated part.
  */
 export function withProviderValues(yaml: string, providers: readonly ChartedProvider[]): string {
   const [own, rest] = yaml.split(valuesBegin)
@@ -69,7 +69,7 @@ export function withProviderValues(yaml: string, providers: readonly ChartedProv
 
 const columns = 105
 
-/** A comment of one or more lines, with the mark that makes it part of the table of values. */
+/** A comment of one or more lines, with the marker that adds it to the table of values. */
 function commentOf(meaning: string): string {
   const lines: string[] = []
   let line = '  # --'
@@ -95,7 +95,7 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>
 }
 
-/** `values.schema.json` with the values of these clouds. */
+/** Adds the values of these clouds to `values.schema.json`. */
 export function withProviderSchemas(json: string, providers: readonly ChartedProvider[]): string {
   const schema = withoutReferences(JSON.parse(json) as Schema)
   const own = Object.entries(schema.properties ?? {}).filter(([, { description }]) => description !== notice)
@@ -112,7 +112,7 @@ export function withProviderSchemas(json: string, providers: readonly ChartedPro
 const toValue = '#/properties/'
 const toIgnored = '#/definitions/ignored'
 
-/** Without the values of other charts that an earlier run has written. */
+/** Removes the values of other charts that an earlier run has written. */
 function withoutReferences(schema: Schema): Schema {
   if (schema.properties === undefined) return schema
   const kept = Object.entries(schema.properties).filter(
@@ -127,7 +127,7 @@ interface FormerReference {
   readonly $ref: string
 }
 
-/** Where values of the chart that is taken over have their schema: that of the value they are here. */
+/** Values of the replaced chart refer to the schemas of the corresponding values of this one. */
 function formerReferences({ takesOver }: ProviderChart): readonly FormerReference[] {
   if (takesOver === undefined) return []
   const renamed = Object.entries(takesOver.renamed).map(([from, to]) => ({
@@ -160,7 +160,7 @@ function schemaOf({ values }: ProviderChart): object {
 /** The line width of this repository's formatter. */
 const jsonColumns = 110
 
-/** JSON as the formatter leaves it: on one line what fits there. */
+/** Formats JSON as the formatter does: on one line if it fits. */
 function jsonText(value: unknown, column: number, depth = 0): string {
   const flat = flatText(value)
   if (depth > 0 && column + flat.length < jsonColumns) return flat

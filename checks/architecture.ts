@@ -1,7 +1,7 @@
 /**
- * Holds ARCHITECTURE.md against what runs: each file that its two flows name is entered when they are played, and
- * each file of the folders below that a pending pod enters is named. Prints one line per violation, and exits 1 if
- * there is any.
+ * Checks ARCHITECTURE.md against what runs: each file that its two flows name is entered when they are played,
+ * and each file of the folders below that a pending pod enters is named. Prints one line per violation, and
+ * exits 1 if there is any.
  */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -11,7 +11,7 @@ import { play } from '../test/walk/walk.ts'
 
 const operator = 'packages/operator/src/'
 const followed = ['state/', 'decide/', 'provisioning/'].map((folder) => `${operator}${folder}`)
-/** What is played decides without a thread, so that virtual time can wait for it, and all nodes are well. */
+/** The flows decide without a thread, so that virtual time can wait for it, and all nodes are healthy. */
 const notPlayed: ReadonlySet<string> = new Set([
   `${operator}decide/thread-decider.ts`,
   `${operator}node/health.ts`,
@@ -21,7 +21,7 @@ const text = readFileSync(resolve(import.meta.dirname, '../ARCHITECTURE.md'), 'u
 const [, pod = ''] = /^## One pending pod\n(.*?)^## /ms.exec(text) ?? []
 const [, claim = ''] = /^## One NodeClaim\n(.*?)^## /ms.exec(text) ?? []
 
-/** Files and folders; `engine/src/…` is of another package. */
+/** Files and folders; `engine/src/…` is in another package. */
 function namedIn(section: string): readonly string[] {
   const names = [...section.matchAll(/`([\w./-]+(?:\.ts|\/))`/g)].map(([, name = '']) => name)
   return names.map((name) => (/^[\w-]+\/src\//.test(name) ? `packages/${name}` : `${operator}${name}`))

@@ -1,6 +1,6 @@
 /**
- * Tests of the page in a real Chromium, or those whose paths contain one of the words given. Debian's package is installed
- * where it is missing; where that is not possible, it says so, and nothing is tested.
+ * Runs the page's tests in a real Chromium, or those whose paths contain one of the given words. Installs
+ * Debian's package if it is missing; where that is impossible, it prints so and tests nothing.
  */
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, globSync } from 'node:fs'
@@ -26,7 +26,7 @@ function isProgram(path: string): boolean {
   }
 }
 
-/** @returns why it could not be installed; undefined when it was. */
+/** @returns why it could not be installed; undefined on success. */
 function installed(): string | undefined {
   const apt = (...args: readonly string[]) =>
     spawnSync('apt-get', [...args], {
@@ -38,7 +38,7 @@ function installed(): string | undefined {
   const first = install()
   if (first.error !== undefined) return `apt-get: ${first.error.message}`
   if (first.status === 0) return undefined
-  // The lists of a fresh host are missing or old.
+  // On a fresh host the package lists are missing or outdated.
   apt('update')
   const { status, stderr } = install()
   return status === 0 ? undefined : (stderr.trim().split('\n').at(-1) ?? `apt-get ended with ${status}`)
@@ -61,7 +61,7 @@ function main(): number {
     )
     return 0
   }
-  // What is compiled once serves every process and thread of the tests.
+  // All processes and threads of the tests share compiled code.
   const compileCache = process.env['NODE_COMPILE_CACHE'] ?? join(tmpdir(), 'node-compile-cache')
   const env = { ...process.env, NODE_COMPILE_CACHE: compileCache, TENON_CHROMIUM: chromium }
   const args = ['--test', '--test-concurrency=2', ...files]

@@ -1,6 +1,6 @@
 /**
- * Finds tests that force a type with two assertions. They build what they test from few dependencies, or assert to a
- * type that narrows the one they have. Exits 1 if there is one.
+ * Finds tests that force a type with a double assertion. Tests should build their subject from few
+ * dependencies, or assert to a narrower type. Exits 1 if there is one.
  */
 import { readFileSync } from 'node:fs'
 import { glob } from 'node:fs/promises'

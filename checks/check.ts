@@ -1,12 +1,12 @@
 /**
- * All checks of the sources, as many side by side as there are processors: most of them use one. What a check says is
- * printed when it has ended. Exits 1 if one fails.
+ * Runs all checks of the sources, as many in parallel as there are processors: most of them use one. The output
+ * of a check is printed when it has ended. Exits 1 if one fails.
  */
 import { spawn } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 
-/** Scripts of package.json; those that take longest begin first. */
+/** Scripts of package.json, slowest first. */
 const checks = [
   'typecheck',
   'lint',

@@ -12,10 +12,10 @@ const sheetFolder = resolve(root, 'docs/behaviour')
 const map = 'ARCHITECTURE.md'
 const searched = [map, 'packages', 'simulators', 'test', 'conformance', 'bench', 'build', 'checks', 'docs']
 const text = /\.(?:ts|js|mjs|md|yaml|json)$/
-/** Data from elsewhere. */
+/** Third-party data. */
 const exempt = /\/testdata\//
 
-/** The sheet that holds the scenarios of each prefix, as the list of sheets tells. */
+/** The sheet with the scenarios of each prefix, from the list of sheets. */
 const sheetOfPrefix: ReadonlyMap<string, string> = new Map(
   [
     ...readFileSync(resolve(sheetFolder, 'README.md'), 'utf8').matchAll(
@@ -24,14 +24,14 @@ const sheetOfPrefix: ReadonlyMap<string, string> = new Map(
   ].map(([, file = '', prefix = '']) => [prefix, file]),
 )
 
-/** What a sheet offers to cite. */
+/** What can be cited of a sheet. */
 interface Sheet {
   /** Numbers of its sections, such as `9.2` or `A5`. */
   readonly sections: ReadonlySet<string>
   readonly scenarios: ReadonlySet<string>
 }
 
-/** Reads a sheet: numbered headings, and the numbered list below the heading that names the scenarios. */
+/** Parses a sheet: numbered headings, and the numbered list below the heading that names the scenarios. */
 function sheet(content: string): Sheet {
   const sections = new Set<string>()
   const scenarios = new Set<string>()
@@ -64,7 +64,10 @@ interface Finding {
   readonly reason: string
 }
 
-/** Citations in `content` that `sheets`, by file name, do not resolve. In code, a document named so is a sheet. */
+/**
+ * Citations in `content` that do not resolve.
+ * @param sheets by file name. In code, a document of that name is a sheet.
+ */
 function unresolved(
   content: string,
   sheets: ReadonlyMap<string, Sheet>,
@@ -92,7 +95,7 @@ function unresolved(
   return found
 }
 
-/** Files and folders that the map of the code names and that are not there; paths begin in one of its roots. */
+/** Missing files and folders that the map of the code names; paths are relative to one of its roots. */
 function lostFiles(content: string): readonly Finding[] {
   const roots = ['', 'packages', 'packages/operator/src']
   return [...content.matchAll(/`([a-z][a-z-]*(?:\/[a-z-]+)*(?:\.ts|\/))`/g)].flatMap(

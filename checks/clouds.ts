@@ -1,6 +1,6 @@
 /**
- * Finds files that name a cloud and should not: a cloud is known from its module alone (`packages/provider-NAME`,
- * listed in packages/cli/src/providers.ts). Prints one line per place and exits 1 if there is any.
+ * Finds files that name a cloud without permission: only a cloud's module (`packages/provider-NAME`, listed in
+ * packages/cli/src/providers.ts) knows it. Prints one line per place and exits 1 if there is any.
  */
 import { execFileSync } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
@@ -62,7 +62,7 @@ for (const [pattern, reason] of allowed)
   if (!used.has(pattern))
     violations.push(`checks/clouds.ts allows ${pattern} (${reason}), where no cloud is named`)
 
-/** Undefined when the file is gone. */
+/** Undefined if the file was deleted. */
 function contentOf(path: string): string | undefined {
   try {
     return readFileSync(resolve(root, path), 'utf8')

@@ -1,4 +1,7 @@
-/** Folders of packages, and folders in them, as layers, lowest first: a folder imports those before it, types included. */
+/**
+ * Folders of packages, and folders in them, as layers, lowest first: a folder imports only those before it,
+ * types included.
+ */
 export const layers: Readonly<Record<string, readonly string[]>> = {
   operator: [
     'state',

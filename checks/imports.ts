@@ -1,8 +1,7 @@
 /**
- * Holds the import arrows of the package map (docs/design/0001-package-map.md): which package may
- * import which, and which folder within some packages (folder-layers.ts), one door per package, no
- * cycles between files, an engine without I/O.
- * Prints one line per violation and exits 1 if there is any.
+ * Checks imports against the package map (docs/design/0001-package-map.md): which package may import which, and
+ * which folder within some packages (folder-layers.ts), one entry point per package, no cycles between files,
+ * an engine without I/O. Prints one line per violation and exits 1 if there is any.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { glob } from 'node:fs/promises'
@@ -12,10 +11,10 @@ import { layers } from './folder-layers.ts'
 
 const root = resolve(import.meta.dirname, '..')
 
-/** The packages of clouds, by the names of their folders. */
+/** Folder names of the packages of clouds. */
 const clouds = globSync('packages/provider-*', { cwd: root }).map((path) => basename(path))
 
-/** The clouds that are simulated; the package of a folder NAME there is `simulator-NAME`. */
+/** The simulated clouds; the package of the folder NAME is `simulator-NAME`. */
 const simulated = globSync('simulators/*', { cwd: root }).map((path) => basename(path))
 const simulators = simulated.map((name) => `simulator-${name}`)
 
@@ -56,15 +55,15 @@ const arrows = new Map<string, readonly string[]>([
   ['cli', [...everything, ...simulators]],
 ])
 
-/** What its tests may import besides: a provider is tried on the simulator of its cloud. */
+/** What its tests may import besides: a provider is tested with the simulator of its cloud. */
 const testArrows = new Map<string, readonly string[]>(
   simulated.map((name) => [`provider-${name}`, ['devcluster', `simulator-${name}`]]),
 )
 
-/** Arrows of types alone: nothing of the package is loaded. */
+/** Imports of types only: nothing of the package is loaded. */
 const typesOnly: ReadonlySet<string> = new Set(['provider devcluster'])
 
-/** Doors of packages beside their own names, which only tests may use. */
+/** Additional entry points of packages that only tests may use. */
 const testDoors: ReadonlySet<string> = new Set([
   '@tenon/api/scheduler-cases',
   '@tenon/ask/test-clusters',
@@ -74,7 +73,7 @@ const testDoors: ReadonlySet<string> = new Set([
   ...simulators.map((name) => `@tenon/${name}/fixture`),
 ])
 
-/** Doors beside their own names, which load less, or what the others do without. */
+/** Additional entry points that load less than the main one, or what most users do not need. */
 const smallDoors: ReadonlySet<string> = new Set([
   '@tenon/api/duration',
   '@tenon/api/flags',
@@ -95,7 +94,7 @@ const smallDoors: ReadonlySet<string> = new Set([
   '@tenon/operator/questions',
 ])
 
-/** What a package of a cloud tells of it without loading the rest. */
+/** The part of a cloud's package that can be loaded without the rest. */
 const cloudDoor = /^@tenon\/provider-[a-z-]+\/module$/
 
 interface Source {
@@ -104,7 +103,7 @@ interface Source {
   readonly packageName: string
   readonly isTest: boolean
   readonly imports: readonly string[]
-  /** Those of {@link imports} that are loaded: not only types are taken from them. */
+  /** The {@link imports} that are loaded, not only used for types. */
   readonly loads: ReadonlySet<string>
 }
 
@@ -171,7 +170,7 @@ function escapes(source: Source): readonly string[] {
   const own = `${source.path.split('/', 2).join('/')}/`
   return (
     relativeTargets(source)
-      // The version of everything stands in the manifest of the repository.
+      // The version is in the manifest of the repository.
       .filter((target) => !target.startsWith(own) && target !== 'package.json')
       .map((target) => `${source.path}: ${target} belongs to another package; import that by its name`)
   )
@@ -181,7 +180,7 @@ function escapes(source: Source): readonly string[] {
 function layerViolations(all: readonly Source[], place: string): readonly string[] {
   const [packageName = '', ...inside] = place.split('/')
   const base = join('packages', packageName, 'src', ...inside, '/')
-  /** Undefined for files beside the folders, which compose them, and elsewhere. */
+  /** Undefined for files outside of these folders, which compose them. */
   const folderOf = (path: string): string | undefined => {
     const [folder, ...rest] = path.startsWith(base) ? path.slice(base.length).split('/') : []
     return rest.length > 0 ? folder : undefined
@@ -203,7 +202,7 @@ function layerViolations(all: readonly Source[], place: string): readonly string
   ]
 }
 
-/** Files on a cycle, each cycle told once from its first file. */
+/** Cycles between files, each reported once from its first file. */
 function cycles(all: readonly Source[]): readonly string[] {
   const targets = new Map(all.map((source) => [source.path, relativeTargets(source)]))
   const state = new Map<string, 'open' | 'done'>()

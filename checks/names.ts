@@ -1,20 +1,20 @@
 /**
- * Names are data: what users can name (labels, resources, taints, keys of ConfigMaps) may be `constructor`,
- * `toString` or `__proto__`, which every plain object answers to. Finds places that look a computed name up in a plain
- * object, or write one into it; `ownValue` and `setOwn` of @tenon/api, a Map and Object.hasOwn do it right.
- * Prints one line per place and exits 1 if there is any.
+ * Users choose names (of labels, resources, taints, keys of ConfigMaps), and `constructor`, `toString` or
+ * `__proto__` exist in every plain object. Finds computed lookups and writes of such names in plain objects;
+ * use `ownValue` and `setOwn` of @tenon/api, a Map or Object.hasOwn instead. Prints one line per place and
+ * exits 1 if there is any.
  */
 import { relative, resolve } from 'node:path'
 import { type Node, type SourceFile, SyntaxKind } from 'typescript/unstable/ast'
 import { API, type Project, type Type, TypeFlags } from 'typescript/unstable/sync'
 
 const root = resolve(import.meta.dirname, '..')
-/** Packages whose data users name. */
+/** Packages that handle names chosen by users. */
 const checked = /^(packages|simulators|test)\/[^/]+\/src\/.*\.ts$/
-/** Tests, what is generated, mistakes made on purpose, and what does it right for all others. */
+/** Tests, generated files, planted bugs, and the implementation of the safe functions. */
 const exempt = /\.test\.ts$|test-support|\/testing\/|\/protobuf\/|\/planted\/|^packages\/api\/src\/own\.ts$/
 
-/** An access by a computed name, and what is done there. */
+/** An access by a computed name. */
 interface Place {
   readonly node: Node
   readonly object: Node
@@ -65,7 +65,7 @@ function isAnyName(type: Type | undefined): boolean {
   return (type.flags & (TypeFlags.String | TypeFlags.TemplateLiteral | TypeFlags.TypeParameter)) !== 0
 }
 
-/** Whether something of this type answers to any name. */
+/** Whether the type is a plain object used as a dictionary. */
 function isDictionary(project: Project, type: Type | undefined): boolean {
   if (type === undefined) return false
   const { checker } = project

@@ -1,8 +1,8 @@
-/** A reporter for `node --test`: one line of JSON per event that a report is made of. */
+/** A reporter for `node --test`: one line of JSON for each event that a report needs. */
 import type { TestEvent } from 'node:test/reporters'
 import { inspect } from 'node:util'
 
-/** What went wrong, as text: an error itself does not survive JSON. */
+/** An error as text: an Error object does not survive JSON. */
 export interface ToldError {
   readonly text: string
   readonly failureType?: string
@@ -25,7 +25,7 @@ export default async function* testEvents(events: AsyncIterable<TestEvent>): Asy
 function withErrors(_key: string, value: unknown): unknown {
   if (!(value instanceof Error)) return value
   const { code, failureType } = value as { readonly code?: unknown; readonly failureType?: string }
-  // The test runner's own wrapping says nothing that its cause does not say.
+  // The test runner's wrapper adds nothing to its cause.
   const cause = code === 'ERR_TEST_FAILURE' ? (value.cause ?? value) : value
   const text = typeof cause === 'string' ? cause : inspect(cause, { depth: 6 })
   return { text, ...(failureType !== undefined && { failureType }) } satisfies ToldError

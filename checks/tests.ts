@@ -1,7 +1,7 @@
 /**
- * All tests of the packages and the checks, or those whose paths contain one of the words given. Most files share a
- * process with others: to load the code, and to run it until it is fast, costs more than most tests do.
- * Arguments with a dash go on to Node's test runner. One report is printed, and 1 is the exit code if a test fails.
+ * Runs all tests of packages and checks, or those whose paths contain one of the given words. Most files share
+ * a process: loading and warming up the code costs more than most tests. Arguments with a dash are passed to
+ * Node's test runner. Prints one report, and exits 1 if a test fails.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -13,16 +13,16 @@ import type { ToldError } from './test-events.ts'
 
 const root = resolve(import.meta.dirname, '..')
 const testProcess = join(import.meta.dirname, 'test-process.ts')
-/** Simulated clouds check what they are asked in every test file, by modules that are loaded before it. */
+/** Simulated clouds validate requests in every test file, through modules that are preloaded. */
 const watchers = globSync('simulators/*/src/**/watch.test-support.ts', { cwd: root })
 const filesPerProcess = 16
-/** More than there are processors: those of the first ones wait most of the time. */
+/** More processes than processors: those of the first batches mostly wait. */
 const waitingLanes = 2
 const lanes = Number(process.env['TENON_TEST_PROCESSES'] ?? availableParallelism() + waitingLanes)
 const slowestTold = 10
-/** For a process that does not end, such as one with a timer left over. */
+/** For a process that does not end, for example because of a pending timer. */
 const processLimitMs = 20 * 60_000
-/** What takes longest begins first, in a process of its own. */
+/** The slowest files start first, each in its own process. */
 const longestFirst = [
   'packages/cli/src/install',
   'packages/cli/src/restart',
@@ -35,16 +35,16 @@ const longestFirst = [
   'test/world/src/simulation/regressions',
   'packages/engine/src/testing/checker/property',
 ].map((name) => `${name}.test.ts`)
-/** Root hooks would hold for files loaded next to this one, and what is measured would be theirs too. */
+/** Root hooks would apply to other files of the process, and measurements would include them. */
 const needsOwnProcess = /^(before|after)(Each)?\(|process\.(cpuUsage|memoryUsage|chdir|exitCode)/m
 
-/** What one process runs. */
+/** The files of one process. */
 interface Batch {
   readonly name: string
   readonly files: readonly string[]
 }
 
-/** Batches by what they mostly do, those that take longest first. */
+/** Batches by what they mostly do, slowest first. */
 interface Batches {
   readonly waiting: Batch[]
   readonly working: Batch[]
@@ -53,7 +53,7 @@ interface Batches {
 interface Outcome {
   readonly events: readonly TestEvent[]
   readonly output: string
-  /** Undefined when it was ended by force. */
+  /** Undefined if it was killed. */
   readonly code: number | undefined
 }
 
@@ -79,7 +79,7 @@ function batchesOf(files: readonly string[]): Batches {
   }
 }
 
-/** Commands are run as processes, on sockets and by the clock of the system. */
+/** Tests of commands start processes and wait for sockets and real time. */
 function isWaiting(file: string): boolean {
   return file.startsWith('packages/cli/')
 }
@@ -92,7 +92,7 @@ function isAlone(file: string): boolean {
   )
 }
 
-/** Neighbours, which take similar time, go to different processes. */
+/** Neighbouring files take similar time, so they go to different processes. */
 function spread(folder: string, files: readonly string[]): readonly Batch[] {
   const count = Math.ceil(files.length / filesPerProcess)
   return Array.from({ length: count }, (_, index) => ({
@@ -164,7 +164,7 @@ async function main(): Promise<number> {
   const failed: string[] = []
   const msOfFile = new Map<string, number>()
   let started = 0
-  // While one of them waits the processors are for the others.
+  // While one of these waits, the others use the processors.
   const runLane = async (first: Batch[], second: Batch[]) => {
     for (;;) {
       const batch = first.shift() ?? second.shift()
@@ -203,7 +203,7 @@ async function main(): Promise<number> {
   return failed.length === 0 ? 0 : 1
 }
 
-/** Counts of one process would be taken for those of all. */
+/** Totals of one process would be mistaken for the overall ones. */
 function isCount(event: TestEvent): boolean {
   return (
     event.type === 'test:diagnostic' &&
@@ -222,7 +222,7 @@ function addDuration(msOfFile: Map<string, number>, { type, data }: TestEvent): 
   msOfFile.set(data.file, (msOfFile.get(data.file) ?? 0) + data.details.duration_ms)
 }
 
-/** Sources without their types, and what was compiled, are there for the next process. */
+/** Stripped and compiled sources are cached for the next process. */
 const compileCache = process.env['NODE_COMPILE_CACHE'] ?? join(tmpdir(), 'node-compile-cache')
 const children = new Set<ChildProcess>()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {

@@ -1,6 +1,6 @@
 /**
- * Finds words that docs/glossary.md has retired, in names, comments, texts and documents. Prints one line per word and
- * exits 1 if there is any.
+ * Finds words that docs/glossary.md has retired, in names, comments, texts and documents. Prints one line per
+ * word and exits 1 if there is any.
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -8,13 +8,13 @@ import { resolve } from 'node:path'
 
 const root = resolve(import.meta.dirname, '..')
 
-/** Files of these kinds are searched. */
+/** Searched file types. */
 const searched = /\.(?:ts|mjs|md|ya?ml|json|sh|tpl)$/
-/** Not searched: this check, behaviour sheets, what others define, and the words themselves. */
+/** Not searched: this check, behaviour sheets, third-party definitions, and the glossary itself. */
 const skipped =
   /^checks\/vocabulary\.ts$|^docs\/behaviour\/|^docs\/glossary\.md$|^package-lock\.json$|\/(?:wire|zero)-fields\.json$/
 
-/** Names that others have given, that users have stored, or that a recorded run depends on. */
+/** Names of other projects, names that users have stored, and names that a recorded run depends on. */
 const names =
   /machineID|apimachinery|[mM]achine(?:Deployment|Set|Template|Pool|HealthCheck)s?|machine-resources|machineDeleted|machinesBoundOnce|v1alpha5 Machine|fork\('[a-z-]+'\)/g
 
@@ -24,7 +24,7 @@ const instead = new Map(
     retired.split(', ').map((each) => [each.replaceAll('`', ''), word] as const),
   ),
 )
-/** Marks paths and lines where a Machine is meant, which is not retired; they stand in its row of the glossary. */
+/** Paths and lines where a Machine is meant, which is not retired; the row of the glossary lists them. */
 const meansMachine = new RegExp(
   [...(/^\| Machine \|.*$/m.exec(glossary)?.[0] ?? '').matchAll(/`([^`]+)`/g)]
     .map(([, mark = '']) => `(?<![a-z])${mark.replaceAll('.', String.raw`\.`)}`)
@@ -33,7 +33,7 @@ const meansMachine = new RegExp(
 )
 const mention = mentionOf([...instead.keys()])
 
-/** Finds each word alone and as a part of a name: `machine`, `aMachine`, `machineOf`, but not `machinery`. */
+/** Finds each word alone and inside of a name: `machine`, `aMachine`, `machineOf`, but not `machinery`. */
 function mentionOf(words: readonly string[]): RegExp {
   const parts = words.map((word) => {
     const [first = ''] = word
@@ -53,7 +53,7 @@ interface Place {
   readonly line: string
 }
 
-/** With a capital it is one in any file that speaks of them. */
+/** With a capital it means a Machine in any file that mentions them. */
 function isMachine(word: string, { path, text, line }: Place): boolean {
   if (!/^machines?$/i.test(word)) return false
   return (
@@ -79,7 +79,7 @@ for (const path of new Set(files)) {
     }
 }
 
-/** Empty when the file is gone. */
+/** Empty if the file was deleted. */
 function contentOf(path: string): string {
   try {
     return readFileSync(resolve(root, path), 'utf8')

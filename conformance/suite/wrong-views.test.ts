@@ -100,7 +100,7 @@ describe('views of pods that are wrong', () => {
   })
 
   after(async () => {
-    views.tellTruth('pods')
+    views.stopLying('pods')
     views.late('pods', 0)
     for (const app of ['calm', 'late'])
       await stand.client
@@ -129,12 +129,12 @@ describe('views of pods that are wrong', () => {
       views.lie('pods', lie)
       views.expire('pods')
       await assertUntouched(20 * seconds)
-      views.tellTruth('pods')
+      views.stopLying('pods')
       await assertUntouched(5 * seconds)
     })
 
   test('RPB-42 DELETED events for pods that run cost no node and no pod', async () => {
-    views.tellDeleted('pods', running('calm'))
+    views.reportDeleted('pods', running('calm'))
     await assertUntouched(20 * seconds)
   })
 

@@ -1,4 +1,4 @@
-/** Which functions V8 ran, by file. Files are paths from the root of the repository. */
+/** Which functions V8 ran, by file. Paths are relative to the root of the repository. */
 import { readFileSync } from 'node:fs'
 import { type Debugger, Session } from 'node:inspector'
 import { relative, resolve } from 'node:path'
@@ -6,16 +6,16 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const root = resolve(import.meta.dirname, '../..')
 
-/** A function that ran: where it begins in its file, and how often it was called. */
+/** A function that ran: its offset in the file, and its number of calls. */
 interface RanFunction {
   readonly start: number
   readonly count: number
 }
 
-/** Functions that ran, by file. The code outside of all functions, which loading runs, is not one. */
+/** Functions that ran, by file, without module-level code, which runs on load. */
 export type Ran = ReadonlyMap<string, readonly RanFunction[]>
 
-/** Breakpoints are slow: functions called more often get one only where a file has no others. */
+/** Breakpoints are slow: functions called more often get one only if their file has no others. */
 const mostCalls = 1000
 
 export class Coverage {
@@ -23,7 +23,7 @@ export class Coverage {
   /** Files of this repository, and of libraries, that were loaded since the start. */
   readonly loaded = new Set<string>()
 
-  /** Start before loading what is to be measured. */
+  /** Must be created before the measured code is loaded. */
   constructor() {
     this.#session.connect()
     this.#session.post('Profiler.enable')
@@ -51,8 +51,8 @@ export class Coverage {
   }
 
   /**
-   * Notes files in the order in which one of these functions is entered first, from now on. Coverage has no times,
-   * so each function gets a breakpoint whose condition takes the note and never holds.
+   * Records files in the order in which one of these functions is first entered, from now on. Coverage has no
+   * times, so each function gets a breakpoint whose condition records the entry and is never true.
    */
   entries(ran: Ran): ReadonlySet<string> {
     const entered = new Set<string>()

@@ -1,4 +1,4 @@
-/** The flows that can be walked. Each loads what it plays when it is opened, after the measuring has begun. */
+/** The flows that can be walked. Each loads its code when it is opened, after measuring has begun. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,17 +7,17 @@ import type { KubeObject, ResourceType } from '@tenon/api'
 import type { World } from '@tenon/world'
 
 export interface Flow {
-  /** What runs without the flow: it is not counted. */
+  /** Runs without the flow: its files are not counted. */
   readonly idle: () => Promise<void>
-  /** Leads to where the flow begins. */
+  /** Leads to the beginning of the flow. */
   readonly lead?: () => Promise<void>
-  /** @param over told when the flow is over, where others follow it at once. */
+  /** @param over called when the flow is over, if other work follows immediately. */
   readonly play: (over: () => void) => Promise<void>
   readonly close: () => Promise<void>
 }
 
 const minuteMs = 60_000
-/** Longer than the periods of the loops that look at everything. */
+/** Longer than the periods of the loops that check everything. */
 const idleMs = 10 * minuteMs
 
 /** A cluster with one NodePool, and the operator that leads. */
@@ -103,7 +103,7 @@ const nodeclaim = (provider: 'exoscale' | 'kwok') => async (): Promise<Flow> => 
   }
 }
 
-/** Most pods of a node go; the rest moves to a smaller node. */
+/** Most pods of a node are deleted; the rest moves to a smaller node. */
 async function consolidation(): Promise<Flow> {
   const world = await open('kwok')
   let before = ''
@@ -125,7 +125,7 @@ async function consolidation(): Promise<Flow> {
   }
 }
 
-/** `tenon explain pod`, of a snapshot that another thread writes. */
+/** `tenon explain pod` on a snapshot that another thread writes. */
 async function explain(): Promise<Flow> {
   const folder = await mkdtemp(join(tmpdir(), 'tenon-walk-'))
   const path = join(folder, 'cluster.jsonl')

@@ -1,4 +1,4 @@
-/** Writes the snapshot that the flow `explain` asks about, in a thread, so that nothing of it counts as loaded. */
+/** Writes the snapshot for the flow `explain` in a thread, so that its code does not count as loaded. */
 import { workerData } from 'node:worker_threads'
 import { writeSnapshot } from '@tenon/ask'
 import { aPending, aPool, aSnapshot, aType } from '@tenon/ask/test-clusters'

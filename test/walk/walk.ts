@@ -24,7 +24,7 @@ export async function play(coverage: Coverage, open: () => Promise<Flow>): Promi
   return { own, ran: new Set([start, idle, lead, played].flatMap((ran) => [...ran.keys()])) }
 }
 
-/** The files that a flow enters, in the order of their first entry: played once more to see it. */
+/** The files that a flow enters, in order of their first entry; the flow is played again to find out. */
 export async function walk(coverage: Coverage, open: () => Promise<Flow>): Promise<readonly string[]> {
   const { own } = await play(coverage, open)
   const flow = await open()
@@ -33,11 +33,11 @@ export async function walk(coverage: Coverage, open: () => Promise<Flow>): Promi
   const entered = coverage.entries(own)
   await flow.play(() => {})
   await flow.close()
-  // What runs once in a process, such as the filling of a cache, comes last.
+  // What runs once per process, such as filling a cache, comes last.
   return [...new Set([...entered, ...own.keys()])]
 }
 
-/** The embedded cluster with its filters only plays the surroundings, as do simulated clouds and world. */
+/** The embedded cluster, simulated clouds and the world only play the surroundings. */
 function isProduct(file: string): boolean {
   return (
     file.startsWith('packages/') &&
