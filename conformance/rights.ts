@@ -1,8 +1,8 @@
 /**
- * Runs the whole suite on a control plane of its own, notes every request of a controller in it, and holds
- * them against the rights that the chart grants: fails when one is missing, or unused without a reason.
- * Arguments are passed on to `node --test`; files named there take the place of the whole suite. Ended early,
- * it still reports what was seen until then.
+ * Runs the whole suite on its own control plane, records every request of a controller, and compares them with
+ * the rights that the chart grants: fails if one is missing, or unused without a reason. Arguments are passed
+ * to `node --test`; files named there replace the whole suite. If interrupted, it reports what was recorded
+ * until then.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -16,7 +16,7 @@ import { grantedRights, type RoleObject, rightsReport } from './src/chart/rights
 import { rightsWithoutRequests, unreviewed } from './src/chart/unused-rights.ts'
 import { startControlPlane } from './src/control-plane.ts'
 
-/** Under these names the suite's controllers speak to the API server. */
+/** User agents of the suite's controllers. */
 const controllers = /^(karpenter\/|tenon-under-test|planned-placement|scheduling-proof)/
 
 /** Everything that adds rights and that a run can use. */
@@ -37,7 +37,7 @@ try {
   const rights = grantedRights(await helm.objects<RoleObject>(join(chartsFolder, 'tenon'), values))
   const events = readAuditLog(folder)
     .filter(({ userAgent }) => controllers.test(userAgent ?? ''))
-    // Another provider's: the rendering has none of its rights.
+    // Another provider's: its rights are not rendered.
     .filter(({ user }) => user.username !== clusterApiAccount)
   const { unused, missing } = rightsReport(rights, events)
   const unreasoned = unreviewed(unused, rightsWithoutRequests)

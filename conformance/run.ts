@@ -9,7 +9,7 @@ import { controlPlaneComponents } from './src/components.ts'
 import { type ControlPlane, StartFailedError, startControlPlane } from './src/control-plane.ts'
 import { ensurePrometheus } from './src/prometheus.ts'
 
-/** What takes longest begins first, so that no lane is still at work long after the others. */
+/** The slowest files start first, so that no lane is still busy long after the others. */
 const longestFirst = [
   'drain',
   'wrong-views',
@@ -26,15 +26,15 @@ const longestFirst = [
   'crds',
 ]
 /**
- * Played before the lanes begin, one after the other: what the scheduler makes of a plan depends on how fast it is told
- * of it, and with gangs that wait it takes a processor for itself.
+ * Run one after the other before the lanes start: what the scheduler makes of a plan depends on how soon it
+ * learns of it, and with pending gangs it uses a whole processor.
  */
 const alone: ReadonlySet<string> = new Set(['scheduling-proof', 'gangs', 'gang-features'])
-/** Those that start a control plane themselves, with features that others do without. */
+/** These start their own control plane, with features that others do without. */
 const selfMade: ReadonlySet<string> = new Set(['gangs', 'gang-features'])
 /**
- * Played when they are named. What is stated of Cluster API changes with the version that is pinned, and only then; gangs
- * take minutes in which nothing else can be played, requests take minutes, most of which nothing but time passes.
+ * Run only if they are named. The results for Cluster API change only with its pinned version; gangs take
+ * minutes in which nothing else can run; requests take minutes of mere waiting.
  */
 const onDemand: ReadonlySet<string> = new Set([
   'cluster-api',
@@ -43,14 +43,14 @@ const onDemand: ReadonlySet<string> = new Set([
   'provisioning-requests',
 ])
 /**
- * The whole suite but for what is played on demand, or the files whose names are given, in lanes side by side: most of a test is waiting for
- * what a real cluster takes. Each lane has a control plane of its own, which is built if needed, started,
- * and stopped at the end; its files run one after the other. Arguments with a dash go on to `node --test`.
+ * Runs the whole suite except on-demand files, or the given files, in parallel lanes: most of a test is waiting
+ * for the real cluster. Each lane has its own control plane, which is built if necessary, started, and stopped
+ * at the end; its files run one after the other. Arguments with a dash are passed to `node --test`.
  */
 async function main(): Promise<number> {
   const missing = missingBinaries(controlPlaneComponents, process.env)
   if (missing.length > 0 && findGo(process.env) === undefined) return withoutGo(new GoMissingError(missing))
-  // Before the lanes begin, or each of them would build.
+  // Before the lanes start, or each of them would build.
   await ensureBinaries(controlPlaneComponents, { environment: process.env, clock, progress: say })
   const start = clock.monotonic()
   const files = suiteFiles(process.argv.slice(2).filter((argument) => !argument.startsWith('-')))
@@ -75,7 +75,7 @@ interface Outcome {
   readonly code: number
 }
 
-/** Takes files from the list that all lanes share, until nothing is left. */
+/** Takes files from the list that all lanes share, until it is empty. */
 async function runLane(files: string[]): Promise<readonly Outcome[]> {
   let file = files.shift()
   if (file === undefined) return []
@@ -121,7 +121,7 @@ function suiteFiles(wanted: readonly string[]): string[] {
     .map((file) => join(folder, file))
 }
 
-/** Elsewhere than in CI its test may be omitted: it says so itself. */
+/** Outside of CI its test may be skipped: it prints so itself. */
 function hasPrometheus(): boolean {
   const programs = ensurePrometheus(process.env, say)
   if (!('missing' in programs)) return true
@@ -129,7 +129,7 @@ function hasPrometheus(): boolean {
   return process.env['CI'] === undefined
 }
 
-/** Only where it was declared optional may the suite be omitted, and never silently. */
+/** The suite is only skipped if it was declared optional, and never silently. */
 function withoutGo(error: GoMissingError): number {
   if (process.env['TENON_CONFORMANCE'] !== 'optional') {
     say(error.message)
@@ -139,7 +139,7 @@ function withoutGo(error: GoMissingError): number {
   return 0
 }
 
-/** A file's output is shown when it has ended, so that those of two lanes do not mix. */
+/** The output of a file is printed when it has ended, so that the lanes' outputs do not mix. */
 async function runFile(file: string, controlPlane: ControlPlane | undefined): Promise<number> {
   const start = clock.monotonic()
   const name = basename(file)
@@ -168,7 +168,7 @@ async function runFile(file: string, controlPlane: ControlPlane | undefined): Pr
   return code
 }
 
-/** The tests get a terminal's Ctrl-C themselves and end; what was started is still to be stopped here. */
+/** Ctrl-C in a terminal reaches the tests too, and they end; what was started here has to be stopped here. */
 function stopOnSignals(): void {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {

@@ -1,7 +1,7 @@
 import { request } from 'node:https'
 import { type Clock, sleepOn } from '@tenon/runtime'
 
-/** One request to the API server being started; its certificate may not be known yet. */
+/** One request to a starting API server, whose certificate may not be known yet. */
 export interface ApiProbe {
   readonly endpoint: string
   readonly token: string
@@ -11,7 +11,7 @@ export interface ApiProbe {
 const requestTimeoutMs = 2_000
 const pollMs = 50
 
-/** Resolves with the body as soon as GET `path` answers 200; `signal` ends the waiting. */
+/** Resolves with the body once GET `path` returns 200; `signal` ends the wait. */
 export async function waitForPath(probe: ApiProbe, path: string, signal: AbortSignal): Promise<string> {
   for (;;) {
     signal.throwIfAborted()
@@ -26,14 +26,14 @@ interface Answer {
   readonly body: string
 }
 
-/** `undefined` when there is no answer, which is normal while the server starts. */
+/** Undefined without a response, which is normal while the server starts. */
 function get(probe: ApiProbe, path: string): Promise<Answer | undefined> {
   return new Promise((resolve) => {
     const outgoing = request(
       `${probe.endpoint}${path}`,
       {
         headers: { authorization: `Bearer ${probe.token}` },
-        // The server was started by this process on loopback and makes its certificate itself.
+        // This process started the server on loopback, and the server generates its own certificate.
         rejectUnauthorized: false,
         timeout: requestTimeoutMs,
         agent: false,

@@ -1,17 +1,17 @@
-/** What the API server notes of requests: who asked for what, and the answer's code. */
+/** The API server's audit log: who requested what, with the status code. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** The service account of the chart when it is installed as its documentation says. */
+/** The service account of the chart if it is installed as documented. */
 export const chartAccount = 'system:serviceaccount:kube-system:karpenter'
 
-/** Whom tests of Cluster API run the controller as; with all rights, unlike {@link chartAccount}. */
+/** The account of the controller in tests of Cluster API; it has all rights, unlike {@link chartAccount}. */
 export const clusterApiAccount = 'system:serviceaccount:kube-system:tenon-at-cluster-api'
 
-/** With this variable set, requests of the administrator are noted too, which is who runs most of the suite. */
+/** If this variable is set, requests of the administrator, who runs most of the suite, are recorded too. */
 export const auditAllVariable = 'TENON_CONFORMANCE_AUDIT_ALL'
 
-/** A request, as far as rights are concerned. */
+/** The parts of a request that matter for rights. */
 export interface AuditEvent {
   readonly auditID: string
   readonly verb: string
@@ -28,7 +28,10 @@ export interface AuditEvent {
   readonly responseStatus?: { readonly code?: number; readonly message?: string }
 }
 
-/** The API server's audit policy: without bodies, for those whose rights are looked at, and for who deletes pods. */
+/**
+ * The API server's audit policy: without bodies, for accounts whose rights are checked, and for deletions of
+ * pods.
+ */
 export function auditPolicy(environment: Readonly<Record<string, string | undefined>>): string {
   const users = [
     chartAccount,
@@ -49,21 +52,21 @@ export function auditPolicy(environment: Readonly<Record<string, string | undefi
   return `${JSON.stringify(policy, null, 2)}\n`
 }
 
-/** Where a control plane in `folder` keeps its audit log. */
+/** The audit log of a control plane in `folder`. */
 export function auditLogFile(folder: string): string {
   return join(folder, 'logs', 'audit.log')
 }
 
-/** The requests noted so far. */
+/** The requests so far. */
 export function readAuditLog(folder: string): readonly AuditEvent[] {
   const file = auditLogFile(folder)
   if (!existsSync(file)) return []
   const lines = readFileSync(file, 'utf8').split('\n')
-  // The last line may be half written.
+  // The last line may be incomplete.
   return lines.slice(0, -1).map((line) => JSON.parse(line) as AuditEvent)
 }
 
-/** Who asked first for each pod to be deleted from this moment on, in Unix milliseconds: each user agent once. */
+/** Which user agent deleted each pod first since `sinceMs` (Unix milliseconds); each user agent once. */
 export function podDeleters(folder: string, sinceMs: number): readonly string[] {
   const first = new Map<string, string>()
   for (const event of readAuditLog(folder)) {
@@ -71,7 +74,7 @@ export function podDeleters(folder: string, sinceMs: number): readonly string[] 
     if (verb !== 'delete' || objectRef?.resource !== 'pods') continue
     if (Date.parse(requestReceivedTimestamp) < sinceMs) continue
     const pod = `${objectRef.namespace}/${objectRef.name}`
-    // Who takes a pod away in the end, as a kubelet does, only follows.
+    // A kubelet, which removes the pod in the end, only completes a deletion.
     if (!first.has(pod)) first.set(pod, userAgent)
   }
   return [...new Set(first.values())]

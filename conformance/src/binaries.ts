@@ -22,20 +22,20 @@ import {
   pinnedVersion,
 } from './components.ts'
 
-/** Environment variables that decide where binaries come from. */
+/** Environment variables that say where binaries come from. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 export interface BuildOptions {
   readonly environment: Environment
   readonly clock: Clock
-  /** Takes lines about what is being built and for how long already. */
+  /** Called with lines about what is being built and for how long. */
   readonly progress: (line: string) => void
 }
 
 /** Path of each binary. */
 export type Binaries = Readonly<Record<ComponentName, string>>
 
-/** No Go to build with. `missing` are the binaries that could be neither found nor built. */
+/** Go is not installed. `missing` are the binaries that were neither found nor built. */
 export class GoMissingError extends Error {
   readonly code = 'GO_MISSING'
   readonly missing: readonly ComponentName[]
@@ -50,19 +50,19 @@ export class GoMissingError extends Error {
   }
 }
 
-/** `go build` failed; its own words are on stderr. */
+/** `go build` failed; its output is on stderr. */
 export class BuildFailedError extends Error {
   readonly code = 'BUILD_FAILED'
 }
 
-/** The folder that keeps built binaries across clones: TENON_CACHE_DIR, or tenon's in the user's cache. */
+/** The folder that keeps built binaries across clones: TENON_CACHE_DIR, or `tenon` in the user's cache. */
 function cacheFolder(environment: Environment): string {
   const own = environment['TENON_CACHE_DIR']
   if (own) return join(own, 'control-plane')
   return join(environment['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'tenon', 'control-plane')
 }
 
-/** The subset of `names` that is neither in KUBEBUILDER_ASSETS nor built already. */
+/** The subset of `names` that is neither in KUBEBUILDER_ASSETS nor already built. */
 export function missingBinaries(
   names: readonly ComponentName[],
   environment: Environment,
@@ -71,7 +71,7 @@ export function missingBinaries(
 }
 
 /**
- * Builds those of `names` that are missing and returns where all of them are.
+ * Builds the missing binaries and returns the paths of all.
  * @throws GoMissingError, BuildFailedError
  */
 export async function ensureBinaries(
@@ -90,7 +90,7 @@ export async function ensureBinaries(
   return Object.fromEntries(names.map((name) => [name, locate(name, options.environment)]))
 }
 
-/** The `go` command: on PATH, under GOROOT, or where Go's installer puts it. */
+/** The `go` command: on PATH, in GOROOT, or where Go's installer puts it. */
 export function findGo(environment: Environment): string | undefined {
   const folders = (environment['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '')
   if (environment['GOROOT']) folders.push(join(environment['GOROOT'], 'bin'))
@@ -125,7 +125,7 @@ async function build(
   const { clock, environment, progress } = options
   const bin = binFolder(module, environment)
   mkdirSync(bin, { recursive: true })
-  // Built aside and moved into place, so that a stopped build leaves no half-written binary behind.
+  // Built in a temporary place and then moved, so that an interrupted build leaves no partial binary behind.
   const aside = mkdtempSync(join(bin, '..', 'build-'))
   const what = `${module.folder} ${pinnedVersion(module)} (${names.join(', ')})`
   const start = clock.monotonic()
@@ -133,7 +133,7 @@ async function build(
   progress(`building ${what}`)
   const cancel = every(clock, 15_000, () => progress(`building ${what}: ${seconds()} s so far`))
   try {
-    // Before the programs, so that where one of these is, its manifests are too.
+    // Before the programs, so that if one of them exists, its manifests do too.
     if (module.manifests !== undefined) keepManifests(go, module, module.manifests, bin, environment)
     for (const name of names) {
       await goBuild(go, module, module.packages[name] ?? '', join(aside, name), environment)
@@ -146,7 +146,7 @@ async function build(
   }
 }
 
-/** Takes the folder out of the module as the proxy serves it, so that it outlives Go's own cache of modules. */
+/** Copies the folder out of Go's module cache, so that it outlives the cache. */
 function keepManifests(
   go: string,
   module: GoModule,
@@ -166,12 +166,12 @@ function keepManifests(
     if (!entry.isFile()) continue
     const to = join(manifestsBeside(bin), relative(from, entry.parentPath))
     mkdirSync(to, { recursive: true })
-    // Written, not copied: Go keeps modules read-only, and a later build has to be able to write here.
+    // Written instead of copied: Go's module cache is read-only, and a later build must be able to write here.
     writeFileSync(join(to, entry.name), readFileSync(join(entry.parentPath, entry.name)))
   }
 }
 
-/** Where the manifests of the program at `binary` are. */
+/** The manifests of the program at `binary`. */
 export function manifestsOf(binary: string): string {
   return manifestsBeside(dirname(binary))
 }
@@ -180,7 +180,7 @@ function manifestsBeside(bin: string): string {
   return join(bin, '..', 'manifests')
 }
 
-/** The user's own build settings must not change what is built under the same hash. */
+/** The user's own settings must not change what is built under the same hash. */
 const goSettings = { CGO_ENABLED: '0', GOFLAGS: '', GOWORK: 'off' } as const
 
 function goBuild(

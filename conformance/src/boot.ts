@@ -9,27 +9,27 @@ import { type Credentials, prepareCredentials, writeKubeconfigs } from './creden
 import { kwokStages } from './kwok-stages.ts'
 import type { ProcessGroup } from './processes.ts'
 
-/** What of Kubernetes is on beyond what is by default. */
+/** Non-default features of Kubernetes. */
 export interface Features {
-  /** Feature gates, on in every program. */
+  /** Feature gates that are enabled in every program. */
   readonly gates: readonly string[]
-  /** API versions that are served besides, such as `scheduling.k8s.io/v1alpha2`. */
+  /** Additional API versions to serve, such as `scheduling.k8s.io/v1alpha2`. */
   readonly apis: readonly string[]
 }
 
 const standardFeatures: Features = { gates: [], apis: [] }
 
 export interface BootOptions {
-  /** Everything the control plane writes goes here. */
+  /** The control plane writes only here. */
   readonly folder: string
   readonly binaries: Binaries
   readonly clock: Clock
-  /** Takes the programs that are started. */
+  /** Receives the started programs. */
   readonly processes: ProcessGroup
-  /** The environment programs are started in. */
+  /** The environment of the programs. */
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly features?: Features
-  /** Of the API server; any that is free unless given. */
+  /** Port of the API server; default: any free one. */
   readonly port?: number
 }
 
@@ -44,14 +44,14 @@ export interface Booted {
 const startTimeoutMs = 60_000
 const defaultServiceAccount = '/api/v1/namespaces/default/serviceaccounts/default'
 
-/** The entries a control plane makes in its folder. */
+/** The entries that a control plane creates in its folder. */
 export const folderEntries = ['etcd', 'pki', 'logs', 'kwok', 'audit-policy.json', 'kubeconfig'] as const
 
 /**
- * Starts etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok and waits until pods
- * can be created.
- * @throws ProcessEndedError when one of them ends, Error after {@link startTimeoutMs}.
- * What was started stays in `options.processes`, for the caller to stop.
+ * Starts etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok and waits until pods can be
+ * created.
+ * @throws ProcessEndedError if one of them ends, Error after {@link startTimeoutMs}. The caller has to stop
+ * what is in `options.processes`.
  */
 export async function boot(options: BootOptions): Promise<Booted> {
   const { folder, clock, processes } = options
@@ -97,7 +97,7 @@ async function bootSteps(options: BootOptions, signal: AbortSignal): Promise<Boo
       : [`--runtime-config=${features.apis.map((api) => `${api}=true`).join()}`]),
   ])
   const probe: ApiProbe = { endpoint, token: credentials.adminToken, clock }
-  // Serving comes seconds before ready, and the others need no more to begin with.
+  // The API server serves requests seconds before it is ready, and the others need no more to start.
   const version = (JSON.parse(await waitForPath(probe, '/version', signal)) as { gitVersion: string })
     .gitVersion
   writeKubeconfigs(credentials, endpoint)
@@ -106,18 +106,18 @@ async function bootSteps(options: BootOptions, signal: AbortSignal): Promise<Boo
   await waitForPath(probe, '/readyz', signal)
   const stages = join(folder, 'kwok', 'stages.yaml')
   writeFileSync(stages, kwokStages(version))
-  // kwok would otherwise also read a configuration in the user's home.
+  // Otherwise kwok also reads a configuration in the user's home.
   start('kwok', kwokArguments(credentials, stages), { KWOK_WORKDIR: join(folder, 'kwok') })
   await waitForPath(probe, defaultServiceAccount, signal)
-  // Last, so that whoever waits for the file finds a control plane that is ready.
+  // Last, so that the file's existence means that the control plane is ready.
   const kubeconfigPath = join(folder, 'kubeconfig')
   copyFileSync(credentials.kubeconfigs.admin, kubeconfigPath)
   return { endpoint, kubeconfigPath, version }
 }
 
 /**
- * A control plane has hosts of its own; here it shares the processor with what is looked at, and memory is
- * there: Go's garbage collector is to run seldom.
+ * Usually a control plane has its own hosts; here it shares processors with what is measured, and memory is
+ * plentiful: Go's garbage collector should run rarely.
  */
 export const sparingCollector = { GOGC: '400' } as const
 
@@ -134,7 +134,7 @@ export function etcdArguments(data: string, client: string, peer: string): strin
     `--listen-peer-urls=${peer}`,
     `--initial-advertise-peer-urls=${peer}`,
     `--initial-cluster=conformance=${peer}`,
-    // The data need not outlive the host, and syncing to disk would decide the speed of every write.
+    // The data need not survive the host, and fsync would dominate the time of every write.
     '--unsafe-no-fsync',
   ]
 }
@@ -149,7 +149,7 @@ export function apiserverArguments(credentials: Credentials, etcd: string, port:
     `--cert-dir=${credentials.certificateFolder}`,
     `--token-auth-file=${credentials.tokenFile}`,
     '--authorization-mode=Node,RBAC',
-    // As on clusters that take care: who makes an object that blocks its owner's deletion needs the right to.
+    // As in hardened clusters: setting an owner reference that blocks the owner's deletion needs a right.
     '--enable-admission-plugins=OwnerReferencesPermissionEnforcement',
     '--enable-bootstrap-token-auth=true',
     '--allow-privileged=true',
@@ -175,7 +175,7 @@ function schedulerArguments(credentials: Credentials): string[] {
   return [`--kubeconfig=${credentials.kubeconfigs.scheduler}`, ...singleReplica]
 }
 
-/** No lease to wait for, no port to serve on, and no client-side limit slower than the API server's own. */
+/** No lease, no port, and no client-side rate limit below the API server's own. */
 const singleReplica = [
   '--leader-elect=false',
   '--secure-port=0',
@@ -194,7 +194,7 @@ function kwokArguments(credentials: Credentials, stages: string): string[] {
   ]
 }
 
-/** Ports of loopback that were free a moment ago, all different. */
+/** Loopback ports that were free a moment ago, all different. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer())
   const ports = await Promise.all(

@@ -1,4 +1,7 @@
-/** `tenon cluster-autoscaler` as a process, with the rights that the manifests of examples/cluster-autoscaler grant. */
+/**
+ * Runs `tenon cluster-autoscaler` as a process, with the rights that the manifests of
+ * examples/cluster-autoscaler grant.
+ */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,7 +17,7 @@ interface Kubeconfig {
 
 export interface ClusterAutoscalerOptions {
   readonly controlPlane: { readonly kubeconfigPath: string; readonly binDir: string }
-  /** Where its log and its kubeconfig are. */
+  /** Folder of its log and its kubeconfig. */
   readonly folder: string
   readonly args: readonly string[]
   readonly environment: Readonly<Record<string, string>>
@@ -42,7 +45,7 @@ export class ClusterAutoscalerProcess {
     closeSync(output)
   }
 
-  /** @returns the exit code; undefined when it does not run, null after SIGKILL. */
+  /** @returns the exit code; undefined if it is not running, null after SIGKILL. */
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<unknown> {
     const child = this.#child
     this.#child = undefined
@@ -56,7 +59,7 @@ export class ClusterAutoscalerProcess {
     return readFileSync(join(this.#options.folder, 'autoscaler.log'), 'utf8')
   }
 
-  /** Applies everything but the Deployment, and makes a kubeconfig for its service account. */
+  /** Applies everything but the Deployment, and creates a kubeconfig for its service account. */
   #grant(): void {
     const { kubeconfigPath } = this.#options.controlPlane
     const objects = parseAllDocuments(readFileSync(manifest, 'utf8')).map((document): unknown =>

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** A program of the control plane, or one that tests need, by the name of its binary. */
+/** The binary of a program of the control plane, or of one that tests need. */
 export type ComponentName =
   | 'etcd'
   | 'kube-apiserver'
@@ -15,16 +15,16 @@ export type ComponentName =
   | 'actionlint'
   | 'cluster-api-manager'
 
-/** Go programs that share one `go.mod` under `control-plane/<folder>/`. */
+/** Go programs that share a `go.mod` in `control-plane/<folder>/`. */
 export interface GoModule {
   readonly folder: string
-  /** The module whose version the programs carry. */
+  /** The module whose version the programs report. */
   readonly path: string
   /** Package path of each program. */
   readonly packages: Readonly<Partial<Record<ComponentName, string>>>
-  /** Linker variables set to the module's version. */
+  /** Linker variables to set to the module's version. */
   readonly stamp: (version: string) => Readonly<Record<string, string>>
-  /** Folder of the module at {@link path}, kept beside the programs as `manifests/`: what they need to be served. */
+  /** Folder in the module {@link path} that is kept beside the programs as `manifests/`. */
   readonly manifests?: string
 }
 
@@ -40,7 +40,7 @@ export const controlPlaneComponents: readonly ComponentName[] = [
 
 const modulesFolder = fileURLToPath(new URL('../control-plane/', import.meta.url))
 
-/** The pinned Go modules. Each has a `go.mod` of its own, because their dependencies' versions conflict. */
+/** The pinned Go modules. Each has its own `go.mod`, because their dependencies' versions conflict. */
 export const goModules: readonly GoModule[] = [
   {
     folder: 'etcd',
@@ -86,12 +86,12 @@ export const goModules: readonly GoModule[] = [
   },
 ]
 
-/** The folder holding the module's `go.mod`. */
+/** The folder of the module's `go.mod`. */
 export function moduleFolder(module: GoModule): string {
   return join(modulesFolder, module.folder)
 }
 
-/** The module version pinned in `go.mod`, such as `v1.36.3`. */
+/** The version of the module in `go.mod`, such as `v1.36.3`. */
 export function pinnedVersion(module: GoModule): string {
   const text = readFileSync(join(moduleFolder(module), 'go.mod'), 'utf8')
   const line = text.split('\n').find((candidate) => {
@@ -109,14 +109,14 @@ export function pinnedVersion(module: GoModule): string {
   return version
 }
 
-/** Arguments of `go build` that make the result independent of where and when it is built. */
+/** Arguments of `go build` for a reproducible result. */
 export function buildFlags(module: GoModule): readonly string[] {
   const variables = Object.entries(module.stamp(pinnedVersion(module)))
   const linker = ['-s', '-w', ...variables.flatMap(([name, value]) => ['-X', `${name}=${value}`])]
   return ['-mod=readonly', '-trimpath', '-buildvcs=false', '-ldflags', linker.join(' ')]
 }
 
-/** Changes whenever anything that decides the module's binaries changes; 16 hexadecimal digits. */
+/** Changes whenever anything changes that the module's binaries depend on; 16 hexadecimal digits. */
 export function buildHash(module: GoModule, platform: string): string {
   const hash = createHash('sha256')
   for (const file of ['go.mod', 'go.sum']) hash.update(readFileSync(join(moduleFolder(module), file)))
@@ -130,8 +130,8 @@ function kubernetesStamp(version: string): Record<string, string> {
 }
 
 /**
- * The version as the own builds of Kubernetes' projects stamp it. The module proxy tells no commit, and a build
- * date would make every build differ, so both are fixed.
+ * The version as Kubernetes' own builds set it. The module proxy knows no commit, and a build date would make
+ * every build differ, so both are fixed.
  */
 function gitStamp(packages: readonly string[], version: string): Record<string, string> {
   const [major, minor] = version.replace(/^v/, '').split('.')

@@ -10,19 +10,19 @@ import { type ControlPlaneState, isAlive, readState, supervisorScript } from './
 import type { SupervisorReply, SupervisorRequest } from './supervisor.ts'
 
 export interface StartOptions {
-  /** Where everything is written; by default a temporary folder that goes when the control plane stops. */
+  /** Where everything is written; default: a temporary folder that is removed when the control plane stops. */
   readonly dir?: string
-  /** Keep data, credentials and logs when stopping, so that a start in the same `dir` goes on from there. */
+  /** Keep data, credentials and logs when stopping, so that a start in the same `dir` continues from there. */
   readonly keep?: boolean
-  /** Outlive this process; stop it by {@link stopControlPlane} or `stop()`. */
+  /** Outlive this process; stop it with {@link stopControlPlane} or `stop()`. */
   readonly background?: boolean
-  /** What of Kubernetes is on beyond what is by default. */
+  /** Non-default features of Kubernetes. */
   readonly features?: Features
-  /** Of the API server; any that is free unless given. */
+  /** Port of the API server; default: any free one. */
   readonly port?: number
-  /** Environment variables that say where binaries are or may be built; by default this process's. */
+  /** Environment variables that say where binaries are or may be built; default: this process's. */
   readonly environment?: Environment
-  /** Takes lines about binaries being built; by default they go to stderr. */
+  /** Called with lines about binaries being built; default: they are printed on stderr. */
   readonly progress?: (line: string) => void
 }
 
@@ -36,20 +36,20 @@ export interface ControlPlane {
   readonly folder: string
   /** The API server's version, such as `v1.36.3`. */
   readonly version: string
-  /** The process that keeps all others. */
+  /** The process that supervises all others. */
   readonly pid: number
-  /** Ends every program and removes what is not to be kept. May be called again. */
+  /** Stops every program and removes what is not kept. May be called again. */
   stop(): Promise<void>
 }
 
-/** The control plane did not come up; the message says which program failed and what it said last. */
+/** The control plane did not start; the message says which program failed, with its last output. */
 export class StartFailedError extends Error {
   readonly code = 'START_FAILED'
 }
 
 /**
- * Starts etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok, building what is
- * missing, and waits until pods can be created. Unless `background`, all of it ends with this process.
+ * Starts etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok, builds what is missing, and
+ * waits until pods can be created. Unless `background`, all of it ends with this process.
  * @throws GoMissingError, BuildFailedError, StartFailedError
  */
 export async function startControlPlane(options: StartOptions = {}): Promise<ControlPlane> {
@@ -84,7 +84,7 @@ export async function startControlPlane(options: StartOptions = {}): Promise<Con
   }
 }
 
-/** Stops the control plane that was started in the background in `dir`; false when none runs there. */
+/** Stops the control plane that was started in the background in `dir`; returns false if none is running there. */
 export async function stopControlPlane(dir: string): Promise<boolean> {
   const state = readState(absolute(dir))
   if (state === undefined) return false
@@ -103,9 +103,9 @@ function prepareFolder(dir: string | undefined): string {
 function spawnSupervisor(folder: string): ChildProcess {
   const logs = join(folder, 'logs')
   mkdirSync(logs, { recursive: true, mode: 0o700 })
-  // Not the starter's own streams: whoever reads those to their end would wait for the control plane's.
+  // Not this process's own streams: whoever reads those to their end would wait for the control plane.
   const log = openSync(join(logs, 'supervisor.log'), 'a')
-  // In a session of its own, so that Ctrl-C in a terminal reaches it only through its starter.
+  // In its own session, so that Ctrl-C in a terminal reaches it only through its parent.
   const options: SpawnOptions = { stdio: ['ignore', log, log, 'ipc'], detached: true }
   const supervisor = spawn(process.execPath, [supervisorScript], options)
   closeSync(log)

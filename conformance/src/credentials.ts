@@ -2,7 +2,7 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Who may talk to the API server: a bearer token and the identity it stands for. */
+/** A user of the API server: bearer token and identity. */
 interface Account {
   readonly file: string
   readonly user: string
@@ -14,25 +14,25 @@ const accounts = {
   admin: { file: 'admin', user: 'kubernetes-admin', group: 'system:masters' },
   controllerManager: { file: 'controller-manager', user: 'system:kube-controller-manager', group: '' },
   scheduler: { file: 'scheduler', user: 'system:kube-scheduler', group: '' },
-  // kwok plays every kubelet at once, which no node identity allows.
+  // kwok acts as all kubelets at once, which no node identity may do.
   kwok: { file: 'kwok', user: 'kwok-controller', group: 'system:masters' },
 } as const satisfies Record<string, Account>
 
 type AccountName = keyof typeof accounts
 
-/** Files that identify the control plane and its clients, in one folder that only its owner can read. */
+/** Credential files of the control plane and its clients, in a folder that only its owner can read. */
 export interface Credentials {
   readonly tokenFile: string
   readonly serviceAccountKeyFile: string
   readonly serviceAccountPublicKeyFile: string
-  /** Where kube-apiserver keeps the certificate it signs for itself. */
+  /** Where kube-apiserver writes its self-signed certificate. */
   readonly certificateFolder: string
   readonly certificateFile: string
   readonly kubeconfigs: Readonly<Record<AccountName, string>>
   readonly adminToken: string
 }
 
-/** Writes what is missing in `folder`: tokens and the key of service accounts. What is there stays valid. */
+/** Writes missing files in `folder`: tokens and the key of service accounts. Existing ones stay valid. */
 export function prepareCredentials(folder: string): Credentials {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const tokenFile = join(folder, 'tokens.csv')
@@ -80,7 +80,7 @@ export function writeKubeconfigs(credentials: Credentials, endpoint: string): vo
       contexts: [{ name: 'conformance', context: { cluster: 'conformance', user } }],
       'current-context': 'conformance',
     }
-    // Every JSON document is a YAML document, which is all that a kubeconfig has to be.
+    // JSON is valid YAML, so it is a valid kubeconfig.
     writeSecret(credentials.kubeconfigs[name], `${JSON.stringify(document, null, 2)}\n`)
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Exoscale for a real control plane: a simulated zone whose instances join an embedded cluster, and its nodes again
- * as nodes of kwok on the real one.
+ * Exoscale for a real control plane: the instances of a simulated zone join an embedded cluster, and its nodes
+ * are mirrored as kwok nodes on the real one.
  */
 import { kinds, type Node } from '@tenon/api'
 import { createCredentials, startDevCluster } from '@tenon/devcluster'
@@ -14,12 +14,12 @@ const secret = 'secret-of-the-conformance-suite'
 const pollMs = 200
 
 export interface MirrorOptions {
-  /** Of the real control plane. */
+  /** Client of the real control plane. */
   readonly admin: KubeClient
   readonly seed: Parameters<Exoscale['add']>[0]
-  /** Operations that the key may call. */
+  /** Operations that the API key may call. */
   readonly operations: readonly string[]
-  /** How long each node keeps the taint that a cloud controller manager removes; such nodes are open at once if absent. */
+  /** How long each node keeps the taint that a cloud controller manager removes; absent: nodes do not have it. */
   readonly initializationMs?: number
 }
 
@@ -27,7 +27,7 @@ const uninitialized = 'node.cloudprovider.kubernetes.io/uninitialized'
 
 export class ExoscaleMirror {
   readonly cloud: Exoscale
-  /** Variables for a process that scales the zone. */
+  /** Environment variables for a process that scales the zone. */
   readonly environment: Readonly<Record<string, string>>
   readonly #admin: KubeClient
   readonly #embedded: () => readonly Node[]
@@ -99,7 +99,7 @@ export class ExoscaleMirror {
     return new ExoscaleMirror(options, { cloud: cluster.cloud, environment }, () => api.list(kinds.node), end)
   }
 
-  /** Names of the members of pools that run. */
+  /** Names of the running members of pools. */
   members(): readonly string[] {
     return this.cloud
       .instances()
@@ -121,7 +121,7 @@ export class ExoscaleMirror {
       const known = new Set(real.map(({ metadata }) => metadata.name))
       for (const node of this.#embedded())
         if (running.has(node.metadata.name) && !known.has(node.metadata.name)) await this.#create(node)
-      // As the cloud controller manager does for nodes whose instance is gone.
+      // Deletes nodes without an instance, as a cloud controller manager does.
       for (const node of real) if (!running.has(node.metadata.name)) await this.#delete(node)
       for (const node of real) await this.#initialize(node)
       await this.#clock.sleep(pollMs, signal).catch(() => undefined)

@@ -1,4 +1,4 @@
-/** How fast simulated instances and pods change state, in milliseconds. */
+/** How fast simulated nodes and pods change state, in milliseconds. */
 export interface KwokDelays {
   /** From a Node's creation to its condition Ready. */
   readonly nodeReadyMs: number
@@ -21,8 +21,8 @@ interface SelectorTerm {
 }
 
 /**
- * On real nodes each kubelet writes for itself; with kwok's own default of 4 the pods of all nodes wait in one queue.
- * Beside a configuration kwok knows no other defaults, hence the rest.
+ * On real nodes each kubelet writes for itself; with kwok's default of 4 the pods of all nodes wait in one
+ * queue. A configuration replaces all of kwok's defaults, hence the rest.
  */
 const configuration = {
   apiVersion: 'config.kwok.x-k8s.io/v1alpha1',
@@ -40,10 +40,9 @@ const readyStatus = '.status.conditions.[] | select( .type == "Ready" ) | .statu
 const notDeleted: SelectorTerm = { key: '.metadata.deletionTimestamp', operator: 'DoesNotExist' }
 
 /**
- * What kwok does to nodes and their pods, as the text of its configuration file. Any node whose Ready
- * is not True becomes Ready and keeps the capacity it came with (operations sheet, 12.5); pods bound to
- * it run, pods of Jobs complete, deleted pods go at once.
- * @param kubeletVersion what nodes report, such as `v1.36.3`.
+ * kwok's configuration file. Any node that is not Ready becomes Ready and keeps its capacity (operations sheet,
+ * 12.5); bound pods run, pods of Jobs complete, deleted pods are removed immediately.
+ * @param kubeletVersion reported by nodes, such as `v1.36.3`.
  */
 export function kwokStages(kubeletVersion: string, delays: KwokDelays = defaultKwokDelays): string {
   const stages = [
@@ -54,7 +53,7 @@ export function kwokStages(kubeletVersion: string, delays: KwokDelays = defaultK
     }),
     stage('Node', 'node-heartbeat', {
       selector: [notDeleted, { key: readyStatus, operator: 'In', values: ['True'] }],
-      // The lease carries the heartbeat; the status is repeated as seldom as a kubelet's.
+      // The lease is the heartbeat; the status is repeated as rarely as a kubelet does.
       delayMs: 300_000,
       next: { statusTemplate: nodeConditions },
     }),
@@ -94,7 +93,7 @@ function stage(kind: 'Node' | 'Pod', name: string, parts: StageParts): object {
   }
 }
 
-/** Keeps the transition time of a condition that does not change. */
+/** Keeps the transition time of an unchanged condition. */
 const nodeConditions = `
 {{ $now := Now }}
 {{ $known := .status.conditions }}

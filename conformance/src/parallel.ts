@@ -1,6 +1,6 @@
 const parallelWrites = 16
 
-/** Does `work` for each of `list`, 16 at a time. */
+/** Runs `work` for each of `list`, 16 at a time. */
 export async function inParallel<T>(list: readonly T[], work: (each: T) => Promise<unknown>): Promise<void> {
   const queue = [...list]
   const worker = async () => {

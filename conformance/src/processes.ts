@@ -3,7 +3,7 @@ import { closeSync, existsSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Clock, sleepOn } from '@tenon/runtime'
 
-/** A program that ended although nobody stopped it; the message carries the end of its log. */
+/** A program ended although nobody stopped it; the message contains the end of its log. */
 class ProcessEndedError extends Error {
   readonly code = 'PROCESS_ENDED'
 }
@@ -11,9 +11,9 @@ class ProcessEndedError extends Error {
 const linesOfLog = 12
 const deathSignalCommand = '/usr/bin/setpriv'
 
-/** Programs that run together: when one ends on its own, `failure` rejects; `stop` ends all. */
+/** Programs that run together: if one ends on its own, `failure` rejects; `stop` ends all. */
 export class ProcessGroup {
-  /** Never resolves; rejects with {@link ProcessEndedError} when a program ends on its own. */
+  /** Never resolves; rejects with {@link ProcessEndedError} if a program ends on its own. */
   readonly failure: Promise<never>
   readonly #children: ChildProcess[] = []
   readonly #logFolder: string
@@ -27,11 +27,11 @@ export class ProcessGroup {
     this.failure = new Promise((_resolve, reject) => {
       this.#fail = reject
     })
-    // Whoever waits for something races against it; without a waiter it is no unhandled rejection.
+    // Waits race against it; if nobody waits, it must not become an unhandled rejection.
     this.failure.catch(() => {})
   }
 
-  /** Starts `command`; its output goes to `<name>.log`. */
+  /** Starts `command`; its output is written to `<name>.log`. */
   start(name: string, command: string, args: readonly string[], env: NodeJS.ProcessEnv): void {
     const log = join(this.#logFolder, `${name}.log`)
     const output = openSync(log, 'a')
@@ -47,7 +47,7 @@ export class ProcessGroup {
     })
   }
 
-  /** Ends every program: at once, or after up to `graceMs` milliseconds to end by itself. */
+  /** Stops every program: immediately, or after up to `graceMs` milliseconds to exit by itself. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping = true
     const running = this.#children.filter(isRunning)
@@ -61,7 +61,7 @@ export class ProcessGroup {
   }
 }
 
-/** On Linux the kernel ends the program when its starter dies, even if that could not clean up. */
+/** On Linux the kernel kills the program when its parent dies, even if the parent could not clean up. */
 function withDeathSignal(command: readonly string[]): readonly string[] {
   return existsSync(deathSignalCommand) ? [deathSignalCommand, '--pdeathsig', 'KILL', ...command] : command
 }

@@ -1,4 +1,4 @@
-/** Prometheus and promtool: found on PATH, or taken from Debian's package into the cache. */
+/** Finds Prometheus and promtool on PATH, or downloads Debian's package into the cache. */
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -13,7 +13,7 @@ export interface PrometheusPrograms {
 
 const names = ['prometheus', 'promtool'] as const
 
-/** Where both programs are, or undefined. */
+/** Undefined if they are not installed. */
 export function findPrometheus(environment: Environment): PrometheusPrograms | undefined {
   const folders = (environment['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '')
   const found = [...folders, cacheFolder(environment)].find((folder) =>
@@ -25,7 +25,7 @@ export function findPrometheus(environment: Environment): PrometheusPrograms | u
 }
 
 /**
- * Where both programs are; if need be, Debian's package is fetched and unpacked, not installed.
+ * Finds both programs; if necessary, downloads and unpacks Debian's package without installing it.
  * @returns why there are none, on a host without Debian's packages.
  */
 export function ensurePrometheus(
@@ -52,7 +52,7 @@ function cacheFolder(environment: Environment): string {
   return join(cache, 'prometheus')
 }
 
-/** The rest of the package, a web interface above all, is not needed. */
+/** The rest of the package, mainly a web interface, is not needed. */
 function fetchPackage(into: string): void {
   mkdirSync(into, { recursive: true })
   const aside = mkdtempSync(join(into, '..', 'prometheus-'))
@@ -62,7 +62,7 @@ function fetchPackage(into: string): void {
     try {
       run('apt-get', ['download', 'prometheus'])
     } catch {
-      // The lists of a fresh host are missing or old.
+      // On a fresh host the package lists are missing or outdated.
       run('apt-get', ['update'])
       run('apt-get', ['download', 'prometheus'])
     }

@@ -3,12 +3,12 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The program of the process that keeps a control plane. */
+/** The program of the process that supervises a control plane. */
 export const supervisorScript = fileURLToPath(new URL('supervisor.ts', import.meta.url))
 
-/** A running control plane, as told to whoever asks and as kept in its folder. */
+/** A running control plane, as reported to callers and stored in its folder. */
 export interface ControlPlaneState {
-  /** The process that stops everything when it gets SIGTERM. */
+  /** The process that stops everything on SIGTERM. */
   readonly pid: number
   readonly folder: string
   readonly endpoint: string
@@ -21,7 +21,7 @@ export function stateFile(folder: string): string {
   return join(folder, 'control-plane.json')
 }
 
-/** The control plane running in `folder`, or `undefined`; a state file whose process is gone counts as none. */
+/** The control plane running in `folder`, or undefined; a state file without a live process is ignored. */
 export function readState(folder: string): ControlPlaneState | undefined {
   const file = stateFile(folder)
   if (!existsSync(file)) return undefined
@@ -29,7 +29,6 @@ export function readState(folder: string): ControlPlaneState | undefined {
   return isSupervisor(state.pid) ? state : undefined
 }
 
-/** Whether the process exists. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -39,7 +38,7 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** A process id may have passed to an unrelated program since the state was written. */
+/** The process id may have been reused by an unrelated program. */
 function isSupervisor(pid: number): boolean {
   if (!isAlive(pid)) return false
   const ps = spawnSync('ps', ['-o', 'args=', '-p', String(pid)], { encoding: 'utf8' })

@@ -6,15 +6,15 @@ import { boot, type Features, folderEntries } from './boot.ts'
 import { ProcessGroup } from './processes.ts'
 import { type ControlPlaneState, stateFile } from './state.ts'
 
-/** What the starting process tells the supervisor. */
+/** Messages of the starting process to the supervisor. */
 export type SupervisorRequest =
   | {
       readonly kind: 'start'
       readonly folder: string
       readonly binaries: Binaries
-      /** Leave everything in the folder when stopping. */
+      /** Keep everything in the folder when stopping. */
       readonly keep: boolean
-      /** Remove the folder itself when stopping, not only what was put in it. */
+      /** Remove the folder itself when stopping, not only its content. */
       readonly removeFolder: boolean
       readonly features?: Features
       readonly port?: number
@@ -23,18 +23,18 @@ export type SupervisorRequest =
   | { readonly kind: 'release' }
   | { readonly kind: 'stop' }
 
-/** What the supervisor answers. */
+/** Replies of the supervisor. */
 export type SupervisorReply =
   | { readonly kind: 'ready'; readonly state: ControlPlaneState }
   | { readonly kind: 'released' }
   | { readonly kind: 'failed'; readonly message: string }
 
-/** How long programs may take to end by themselves when their data is kept. */
+/** How long programs may take to exit by themselves if their data is kept. */
 const graceMs = 1_000
 
 /**
- * A process of its own that starts a control plane and outlives its starter just long enough to clean
- * up: the IPC channel closes when the starter ends, however it ends.
+ * Starts a control plane and outlives its parent just long enough to clean up: the IPC channel closes when the
+ * parent ends, however it ends.
  */
 class Supervisor {
   readonly #clock = new SystemClock()
@@ -94,7 +94,7 @@ class Supervisor {
       if (this.#stopping) return
       const message = error instanceof Error ? error.message : String(error)
       reply({ kind: 'failed', message })
-      // Into the supervisor's log, for when nobody listens any more.
+      // Written to the supervisor's log, as nobody may be listening any more.
       process.stderr.write(`${message}\n`)
       await this.stop(1)
     }

@@ -2,7 +2,7 @@ import { request } from 'node:https'
 import { KubeConfig } from '@kubernetes/client-node'
 import type { SendRequest, ServerAnswer } from '../../test/world/src/crds/tests/crd-case.test-support.ts'
 
-/** Requests without a client library between, so that cases may hold what a library would not send. */
+/** Sends requests without a client library, so that cases may contain what a library would not send. */
 export async function administrator(kubeconfigPath: string): Promise<SendRequest> {
   const config = new KubeConfig()
   config.loadFromFile(kubeconfigPath)
@@ -17,7 +17,7 @@ export async function administrator(kubeconfigPath: string): Promise<SendRequest
         response.on('data', (chunk: Buffer) => chunks.push(chunk))
         response.on('end', () => {
           const text = Buffer.concat(chunks).toString('utf8')
-          // A path that is not served is answered in plain text.
+          // The response for a path that is not served is plain text.
           const isJson = response.headers['content-type']?.includes('json') === true
           resolve({
             status: response.statusCode ?? 0,

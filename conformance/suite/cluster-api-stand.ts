@@ -1,4 +1,7 @@
-/** Tenon on real Cluster API: MachineDeployments of three types, pods for them, and `tenon controller` as a process. */
+/**
+ * Tenon on real Cluster API: MachineDeployments of three types, pods for them, and `tenon controller` as a
+ * process.
+ */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -19,23 +22,23 @@ import { Controller } from './tenon.ts'
 
 type ControlPlane = Pick<Awaited<ReturnType<typeof sharedControlPlane>>, 'binDir' | 'kubeconfigPath'>
 
-/** Instance types, and as many pods as fill some machines of each. */
+/** Instance types, and how many pods fill some machines of each. */
 export const sizes = [
   { name: 'small', cpu: '2', memory: '4Gi', price: '0.05', pods: 10, podCpu: '900m' },
   { name: 'medium', cpu: '4', memory: '8Gi', price: '0.11', pods: 20, podCpu: '900m' },
   { name: 'large', cpu: '8', memory: '16Gi', price: '0.23', pods: 10, podCpu: '1500m' },
 ] as const
 export const podCount: number = sizes.reduce((sum, { pods }) => sum + pods, 0)
-/** MachineDeployments that are not Tenon's; the second has the label in its template alone. */
+/** MachineDeployments that are not Tenon's; the second has the label in its template only. */
 export const foreign = ['theirs', 'half'] as const
 const member = { 'node.cluster.x-k8s.io/karpenter-member': '' }
 
 export interface StandOptions {
-  /** Of the cluster that has the pods. */
+  /** Of the workload cluster. */
   readonly controlPlane: ControlPlane
-  /** Of the management cluster, when it is another. */
+  /** Of the management cluster, if it is a separate one. */
   readonly hubControlPlane?: ControlPlane
-  /** Variables of the controller. */
+  /** Environment variables of the controller. */
   readonly environment?: Readonly<Record<string, string>>
 }
 
@@ -50,7 +53,10 @@ export class ClusterApiStand {
     this.#folder = folder
   }
 
-  /** Starts Cluster API with MachineDeployments of nobody's and of three types, and a NodePool; the controller not. */
+  /**
+   * Starts Cluster API with MachineDeployments of Tenon and of others, and a NodePool; does not start the
+   * controller.
+   */
   static async open(options: StandOptions): Promise<ClusterApiStand> {
     const { controlPlane, hubControlPlane, environment = {} } = options
     const { kubeconfigPath: workloadKubeconfigPath } = controlPlane
@@ -80,13 +86,13 @@ export class ClusterApiStand {
     return `${readFileSync(join(this.#folder, 'controller.log'), 'utf8').split('\n').slice(-40).join('\n')}\n`
   }
 
-  /** Makes a Deployment for each type. */
+  /** Creates a Deployment for each type. */
   async fill(): Promise<void> {
     for (const { name, pods, podCpu } of sizes)
       await this.addPods(name, pods, podCpu, { 'node.kubernetes.io/instance-type': name })
   }
 
-  /** Makes a Deployment in the namespace `default`. */
+  /** Creates a Deployment in the namespace `default`. */
   async addPods(
     name: string,
     replicas: number,
@@ -103,7 +109,7 @@ export class ClusterApiStand {
     await this.hub.workload.create(type, object)
   }
 
-  /** Gives all Deployments so many pods. */
+  /** Scales all Deployments. */
   async scalePods(replicas: number): Promise<void> {
     const { workload } = this.hub
     for (const { metadata } of await workload.list<KubeObject>(proofKinds.deployment))
@@ -131,7 +137,7 @@ export class ClusterApiStand {
     })
   }
 
-  /** Waits until so many pods run, and everything has come to rest. */
+  /** Waits until this many pods run, and everything has settled. */
   async untilRunning(count: number): Promise<void> {
     await this.until(`${count} pods run`, async () => {
       const pods = await this.pods()
@@ -156,7 +162,7 @@ export class ClusterApiStand {
     })
   }
 
-  /** What must hold at every rest: as many replicas as Machines, and each Machine that of one NodeClaim. */
+  /** Invariants of every settled state: as many replicas as Machines, and each Machine has one NodeClaim. */
   async assertExact(): Promise<void> {
     for (const { name } of sizes) {
       const machines = await this.hub.machines(name)
@@ -248,7 +254,7 @@ export class ClusterApiStand {
 
 /**
  * A kubeconfig of a service account that has all rights and whose requests are in the audit log.
- * @param server where the API server is reached, if not at its own address.
+ * @param server address of the API server, if not its own.
  */
 export function writeAccount({ binDir, kubeconfigPath }: ControlPlane, file: string, server?: string): void {
   const [, , namespace = '', name = ''] = clusterApiAccount.split(':')

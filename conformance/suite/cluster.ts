@@ -47,12 +47,12 @@ export class Cluster {
     return this.#objects.create(object)
   }
 
-  /** Merges `object` into what the API holds (JSON merge patch). */
+  /** Applies a JSON merge patch. */
   patch(object: TestObject): Promise<TestObject> {
     return this.#objects.patch(object, undefined, undefined, undefined, undefined, PatchStrategy.MergePatch)
   }
 
-  /** Deletes in the background; an object that is gone already is fine. */
+  /** Deletes in the background; ignores an object that does not exist. */
   async delete(apiVersion: string, kind: string, name: string, namespace?: string): Promise<void> {
     const header = { apiVersion, kind, metadata: { name, ...(namespace && { namespace }) } }
     await ignoringNotFound(
@@ -81,7 +81,7 @@ export class Cluster {
   }
 }
 
-/** Waits until `probe` returns something else than undefined or false; fails with `what` after `seconds`. */
+/** Waits until `probe` returns anything but undefined or false; fails with `what` after `seconds`. */
 export async function until<T>(
   what: string,
   seconds: number,
@@ -107,9 +107,9 @@ export function conditionOf(object: TestObject, type: string): string | undefine
 }
 
 /**
- * The NodeClaims, as soon as there are some and each is Initialized. A Node without any condition takes
- * pods already, and what is deleted then is not drained: it counts as a node whose instance is gone.
- * @param pool the NodePool whose claims are meant; all claims when omitted
+ * The NodeClaims, once there are some and each is Initialized. A Node without conditions already accepts pods,
+ * but is not drained when it is deleted: it counts as a node without an instance.
+ * @param pool the NodePool of the claims; default: all claims
  */
 export function untilInitialized(cluster: Cluster, seconds: number, pool?: string): Promise<TestObject[]> {
   const selector = pool === undefined ? undefined : `karpenter.sh/nodepool=${pool}`
@@ -130,7 +130,7 @@ export async function sharedControlPlane(): Promise<
   return { kubeconfigPath: state.kubeconfigPath, binDir, stop: async () => {} }
 }
 
-/** A Node that kwok takes for its own. */
+/** A Node that kwok manages. */
 export function kwokNode(name: string, labels: Record<string, string> = {}): TestObject {
   return {
     apiVersion: 'v1',

@@ -1,4 +1,4 @@
-/** What a Grafana dashboard asks Prometheus for. */
+/** Extracts the queries of a Grafana dashboard. */
 
 interface Panel {
   readonly title: string
@@ -12,14 +12,14 @@ export interface Dashboard {
   readonly templating: { readonly list: readonly { readonly type: string; readonly definition?: string }[] }
 }
 
-/** Variables of the dashboard and of Grafana, with what stands for them when everything is chosen. */
+/** Variables of the dashboard and of Grafana, with their values if everything is selected. */
 const values: readonly (readonly [string, string])[] = [
   ['$__rate_interval', '30s'],
   ['$nodepool', '.+'],
   ['$job', '.+'],
 ]
 
-/** Every query, as Grafana would send it with everything chosen. */
+/** Every query, as Grafana would send it with everything selected. */
 export function dashboardQueries(
   dashboard: Dashboard,
 ): readonly { readonly title: string; readonly expression: string }[] {
@@ -31,7 +31,7 @@ export function dashboardQueries(
   )
 }
 
-/** Names of metrics in a text of queries; of a histogram or summary, the name of the family. */
+/** Names of metrics in queries; for a histogram or summary, the name of the family. */
 export function metricNames(text: string): readonly string[] {
   const quoted = /'[^']*'|"[^"]*"/g
   const names = text

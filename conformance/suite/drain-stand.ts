@@ -1,4 +1,4 @@
-/** The operator in this process on a real control plane, and an own look at what a drain does there. */
+/** The operator in this process on a real control plane, and an independent observer of drains. */
 import { annotations, karpenterKinds, kinds, matchesSelector, type Pod } from '@tenon/api'
 import {
   type Cache,
@@ -12,15 +12,15 @@ import { KwokProvider } from '@tenon/provider-kwok'
 import { eventLoopTurns, SeededRandom, silentLogger, SystemClock, type Transport } from '@tenon/runtime'
 import { applyCrds } from '../src/scheduling-proof/autoscaler.ts'
 
-/** The operator asked for the end of a pod. */
+/** A request of the operator that ends a pod. */
 interface EndRequest {
   readonly kind: 'evict' | 'delete'
   readonly pod: string
   readonly uid: string
   readonly atMs: number
-  /** Until the answer came, in milliseconds; 0 until then. */
+  /** Duration in milliseconds; 0 while it is pending. */
   tookMs: number
-  /** 0 until the answer has come, and if none does. */
+  /** 0 while it is pending, and without a response. */
   status: number
 }
 
@@ -29,7 +29,7 @@ const pollMs = 100
 const evictionPath = /\/namespaces\/([^/]+)\/pods\/([^/?]+)\/eviction/
 const podPath = /\/namespaces\/([^/]+)\/pods\/([^/?]+)(\?|$)/
 
-/** A PDB whose pods are watched, by how many of them must stay healthy. */
+/** A watched PodDisruptionBudget, and how many of its pods must stay healthy. */
 export interface WatchedBudget {
   readonly name: string
   readonly matchLabels: Readonly<Record<string, string>>
@@ -41,12 +41,12 @@ export class DrainStand {
   readonly client: ReturnType<typeof createKubeClient>
   readonly pods: Cache<Pod>
   readonly operator: Operator
-  /** What went wrong, as sentences. */
+  /** Violations, as sentences. */
   readonly complaints: string[] = []
   readonly requests: EndRequest[] = []
   #deadlineMs = Number.POSITIVE_INFINITY
   #budgets: readonly WatchedBudget[] = []
-  /** Pods that were deleted for the deadline, by UID. */
+  /** Pods that were deleted because of the deadline, by UID. */
   readonly #forced = new Map<string, Pod>()
   readonly #stopping = new AbortController()
   readonly #close: () => void
@@ -97,7 +97,10 @@ export class DrainStand {
     })
   }
 
-  /** Installs the CRDs and leads. @param way what is between the operator and the API server. */
+  /**
+   * Installs the CRDs and leads.
+   * @param way wraps the operator's connection to the API server.
+   */
   static async start(
     kubeconfigPath: string,
     way = (transport: Transport): Transport => transport,
@@ -113,13 +116,13 @@ export class DrainStand {
     return stand
   }
 
-  /** From now on the PDBs must hold, and pods may be deleted as the deadline allows. */
+  /** From now on the budgets must hold, and pods may be deleted as the deadline allows. */
   follow(budgets: readonly WatchedBudget[], deadlineMs: number): void {
     this.#budgets = budgets
     this.#deadlineMs = deadlineMs
   }
 
-  /** Waits until `isDone`. Answers whether that came true before `untilMs`, Unix milliseconds. */
+  /** Waits for `isDone`. Returns whether it held before `untilMs` (Unix milliseconds). */
   async wait(isDone: () => boolean, untilMs: number): Promise<boolean> {
     while (!isDone()) {
       if (this.clock.now() > untilMs) return false
@@ -128,7 +131,7 @@ export class DrainStand {
     return true
   }
 
-  /** Evictions that were asked for, by the status they were answered with. */
+  /** Number of evictions by status. */
   counts(): Readonly<Record<number, number>> {
     const counts: Record<number, number> = {}
     for (const { kind, status } of this.requests) {
@@ -137,19 +140,19 @@ export class DrainStand {
     return counts
   }
 
-  /** How long requests that end pods took, in words. */
+  /** Durations of requests that end pods, in words. */
   latencies(): string {
     const tookMs = this.requests.map((request) => request.tookMs).toSorted((one, other) => one - other)
     const at = (part: number) => tookMs[Math.floor((tookMs.length - 1) * part)] ?? 0
     return `half within ${at(0.5)} ms, 99 % within ${at(0.99)} ms`
   }
 
-  /** Evictions that came sooner after a refusal than the back-off allows. */
+  /** Evictions that were retried earlier than the back-off allows. */
   haste(): readonly string[] {
     const refusals = new Map<string, { readonly count: number; readonly atMs: number }>()
     const hasty: string[] = []
     for (const { kind, pod, uid, atMs, status } of this.requests) {
-      // Of a pod that had gone when it was asked for nothing tells which one it was.
+      // If the pod was gone already, it is unknown which one it was.
       if (kind !== 'evict' || uid === '') continue
       const last = refusals.get(uid)
       const pauseMs = last === undefined ? 0 : Math.min(10_000, 100 * 2 ** (last.count - 1))
@@ -185,7 +188,7 @@ export class DrainStand {
         const kind = evicted === null ? 'delete' : 'evict'
         const pod = this.pods.get({ namespace, name })
         if (pod !== undefined) this.#judge(kind, pod, atMs)
-        // Noted before it is sent: a slow server may have done what was asked long before it says so.
+        // Recorded before it is sent: a slow server may act long before it responds.
         const asked: EndRequest = {
           kind,
           pod: name,
@@ -221,8 +224,8 @@ export class DrainStand {
   }
 
   /**
-   * A healthy pod has gone, or is going: its PDBs must still have as many as they need. What the
-   * deadline took counts as there, as the status that evictions are judged by may lag behind it.
+   * A healthy pod is gone or terminating: its budgets must still have as many as they need. Pods that the
+   * deadline ended count as present, as the status that evictions are judged by may lag behind.
    */
   #lost(pod: Pod): void {
     for (const { name, matchLabels, desiredHealthy } of this.#budgets) {

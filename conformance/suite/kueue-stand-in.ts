@@ -1,4 +1,7 @@
-/** Makes the objects that Kueue's provisioning controller makes, and follows requests as it does (gangs.md 2.5). */
+/**
+ * Creates the objects that Kueue's provisioning controller creates, and follows requests as it does (gangs.md
+ * 2.5).
+ */
 import { type Cluster, type TestObject, until } from './cluster.ts'
 
 const requestApi = 'autoscaling.x-k8s.io/v1'
@@ -9,12 +12,12 @@ const managed = { 'kueue.x-k8s.io/managed': 'true' }
 const atomicClass = 'best-effort-atomic-scale-up.autoscaling.x-k8s.io'
 export const checkClass = 'check-capacity.autoscaling.x-k8s.io'
 
-/** Pods of a Workload that are alike. */
+/** A pod set of a Workload. */
 interface PodSetParts {
   readonly name: string
   readonly count: number
   readonly cpu: string
-  /** Of the flavour that the Workload was given. */
+  /** Of the flavour that the Workload was assigned. */
   readonly nodeSelector?: Readonly<Record<string, string>>
   readonly tolerations?: readonly object[]
 }
@@ -34,14 +37,14 @@ interface Condition {
   readonly message: string
 }
 
-/** Keys of the annotations that let pods take the room of a request. */
+/** Annotations that let pods use the capacity of a request. */
 export const annotationKeys = {
   now: 'autoscaling.x-k8s.io',
-  /** What Kueue wrote before 0.11. */
+  /** Keys of Kueue before 0.11. */
   before: 'cluster-autoscaler.kubernetes.io',
 } as const
 
-/** Serves the kind Workload, so that the garbage collector knows the owner of requests. */
+/** Installs the kind Workload, so that the garbage collector knows the owner of requests. */
 export async function installWorkloads(cluster: Cluster): Promise<void> {
   await cluster.create({
     apiVersion: 'apiextensions.k8s.io/v1',
@@ -74,7 +77,7 @@ export async function installWorkloads(cluster: Cluster): Promise<void> {
 
 /** A Workload whose admission check is a ProvisioningRequest. */
 export class KueueWorkload {
-  /** What the Workload's check said, each text once, in order. */
+  /** Messages of the Workload's check, each once, in order. */
   readonly messages: string[] = []
   readonly #cluster: Cluster
   readonly #name: string
@@ -88,7 +91,7 @@ export class KueueWorkload {
     this.#parts = parts
   }
 
-  /** Makes the Workload, which has quota at once, and its first request. */
+  /** Creates the Workload, which has quota at once, and its first request. */
   static async submit(cluster: Cluster, name: string, parts: WorkloadParts): Promise<KueueWorkload> {
     const workload = new KueueWorkload(cluster, name, parts)
     const { metadata } = await cluster.create({
@@ -111,8 +114,8 @@ export class KueueWorkload {
   }
 
   /**
-   * Follows requests until the check is Ready or Rejected: a failed one is deleted with its templates, as the Workload is
-   * evicted, and the next one made.
+   * Follows requests until the check is Ready or Rejected: a failed one is deleted with its templates, as the
+   * Workload is evicted, and the next one is created.
    */
   async settled(seconds: number): Promise<'Ready' | 'Rejected'> {
     return await until(
@@ -190,8 +193,10 @@ export class KueueWorkload {
     return pods.filter(({ spec }) => (spec?.nodeName ?? '') !== '').length
   }
 
-  /** The Workload has finished, or was deleted: the garbage collector deletes what it owns. */
-  /** Until its pods are gone their room is taken. */
+  /**
+   * Finishes or deletes the Workload: the garbage collector deletes what it owns. Its pods use their capacity
+   * until they are gone.
+   */
   async end(): Promise<void> {
     const pods = () => this.#cluster.list('v1', 'Pod', namespace, `workload=${this.#name}`)
     for (const { metadata } of await pods())
@@ -204,7 +209,7 @@ export class KueueWorkload {
     return this.#parts.className ?? atomicClass
   }
 
-  /** The templates first, then the request, which is given them. */
+  /** The templates first, as the request refers to them. */
   async #request(): Promise<void> {
     this.#attempt++
     const { parameters, podSets } = this.#parts
@@ -254,7 +259,7 @@ function podTemplate(name: string, set: PodSetParts): TestObject & { readonly te
   }
 }
 
-/** A template of Kueue's has the containers of the Job, the labels of the flavour as selectors and its tolerations. */
+/** A template of Kueue has the containers of the Job, the labels of the flavour as selectors and its tolerations. */
 function podSpec(
   { cpu, nodeSelector, tolerations }: PodSetParts,
   image = 'registry.k8s.io/pause:3.10',

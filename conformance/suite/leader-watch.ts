@@ -2,21 +2,21 @@ import { kinds, type Lease, type Node } from '@tenon/api'
 import { type Cache, createCacheRegistry, createKubeClient, loadKubeConfig } from '@tenon/kube'
 import { silentLogger, SystemClock, SystemRandom } from '@tenon/runtime'
 
-/** One leadership. */
+/** One term of a leader. */
 export interface Term {
   readonly holder: string
-  /** When the holder says it took the lease. */
+  /** When the holder acquired the lease, according to the lease. */
   readonly sinceMs: number
-  /** When the holder before says it gave the lease back; undefined when it ran out. */
+  /** When the previous holder released the lease; undefined if it expired. */
   readonly freeSinceMs: number | undefined
 }
 
-/** Sees every change of the lease and every Node that comes, by a watch: nothing is missed between two looks. */
+/** Watches the lease and the Nodes, so that no change is missed. */
 export class LeaderWatch {
   readonly leaseNamespace = 'kube-system'
   readonly leaseName = 'karpenter-leader-election'
   readonly terms: Term[] = []
-  /** Names of all Nodes there ever were, by claim. */
+  /** Names of all Nodes that ever existed, by claim. */
   readonly instances: ReadonlyMap<string, Set<string>>
   readonly #closing = new AbortController()
   readonly #clock = new SystemClock()
@@ -56,7 +56,7 @@ export class LeaderWatch {
     this.instances = instances
   }
 
-  /** Who holds the lease now; empty when nobody does. */
+  /** The current holder; empty if none. */
   get holder(): string {
     const key = { namespace: this.leaseNamespace, name: this.leaseName }
     return this.#leases.get(key)?.spec?.holderIdentity ?? ''

@@ -1,11 +1,11 @@
-/** A Prometheus of its own that scrapes one target every second. */
+/** Runs a Prometheus that scrapes one target every second. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { until } from './cluster.ts'
 
-/** One series of an answer, with its value now. */
+/** One series of a result, with its current value. */
 interface Answer {
   readonly metric: Readonly<Record<string, string>>
   readonly value: string
@@ -20,7 +20,7 @@ export class PrometheusServer {
     this.#process = child
   }
 
-  /** Resolves when it answers queries. The rules are evaluated every second, whatever they say. */
+  /** Resolves once it answers queries. All rules are evaluated every second. */
   static async start(
     program: string,
     options: { readonly folder: string; readonly target: string; readonly rules: readonly string[] },
@@ -61,7 +61,10 @@ scrape_configs:
     return new PrometheusServer(url, child)
   }
 
-  /** What an expression is now. @throws when Prometheus finds it wrong. */
+  /**
+   * The current value of an expression.
+   * @throws if Prometheus rejects it.
+   */
   async query(expression: string): Promise<readonly Answer[]> {
     const response = await fetch(`${this.#url}/api/v1/query?query=${encodeURIComponent(expression)}`)
     const { data, error } = (await response.json()) as {
@@ -85,7 +88,7 @@ scrape_configs:
   }
 }
 
-/** A port of loopback that was free a moment ago. */
+/** A loopback port that was free a moment ago. */
 export async function freePort(): Promise<number> {
   const server = createServer()
   const port = await new Promise<number>((resolve, reject) => {

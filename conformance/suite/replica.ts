@@ -17,7 +17,7 @@ interface LogLine {
   readonly debugPort?: number | 'off'
 }
 
-/** What only a leader may say. */
+/** Messages that only a leader may log. */
 const actions = /^(created|launched|registered|initialized|deleted) node|^(computed|disrupting|tainted)/
 
 /** One replica of `tenon controller --provider kwok`, with the lease in kube-system. */
@@ -62,12 +62,12 @@ export class Replica {
     return complete.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as LogLine)
   }
 
-  /** Lines about what it changed. */
+  /** Log lines about changes that it made. */
   actions(): readonly LogLine[] {
     return this.lines().filter(({ message }) => actions.test(message))
   }
 
-  /** When it began to end, by its own word. */
+  /** When it began to stop, according to its log. */
   stoppingSince(): number {
     return Date.parse(this.lines().findLast(({ message }) => message === 'stopping')?.time ?? '')
   }
@@ -119,7 +119,7 @@ export class Replica {
     this.#process.kill(signal)
   }
 
-  /** Waits for its end; answers the exit code, null when a signal ended it. */
+  /** Waits for its end; returns the exit code, null if a signal ended it. */
   async ended(seconds: number): Promise<number | null> {
     await until(`the replica ends, see ${this.log()}`, seconds, async () => !this.isRunning)
     return await this.#exit

@@ -6,12 +6,12 @@ import { fileURLToPath } from 'node:url'
 const cli = fileURLToPath(new URL('../../packages/cli/', import.meta.url))
 const main = join(cli, 'src', 'main.ts')
 
-/** What `tenon crds` prints. */
+/** The output of `tenon crds`. */
 export function crdsYaml(): string {
   return execFileSync(process.execPath, [main, 'crds'], { encoding: 'utf8' })
 }
 
-/** `tenon controller` as a process of its own, run from the source. */
+/** Runs `tenon controller` from source as a process. */
 export class Controller {
   readonly #kubeconfigPath: string
   readonly #log: string
@@ -20,8 +20,8 @@ export class Controller {
   #process: ChildProcess | undefined
 
   /**
-   * @param log takes the output of every run.
-   * @param environment options beside those that every test needs.
+   * @param log receives the output of every run.
+   * @param environment options besides those that every test needs.
    */
   constructor(
     kubeconfigPath: string,
@@ -40,7 +40,7 @@ export class Controller {
     const args = [main, 'controller', '--provider', this.#provider, '--kubeconfig', this.#kubeconfigPath]
     this.#process = spawn(process.execPath, args, {
       stdio: ['ignore', output, output],
-      // Whatever else listens on this host, the probes' and metrics' ports must be free.
+      // Any free ports for probes and metrics: the defaults may be in use.
       env: {
         ...process.env,
         METRICS_PORT: '0',
@@ -52,7 +52,7 @@ export class Controller {
     closeSync(output)
   }
 
-  /** Throws when the controller ended although nobody stopped it. */
+  /** Throws if the controller ended although nobody stopped it. */
   assertRunning(): void {
     const { exitCode, signalCode } = this.#process ?? {}
     if (exitCode === null && signalCode === null) return

@@ -1,4 +1,4 @@
-/** The pinned helm, run on the charts of this repository. */
+/** Runs the pinned helm on the charts of this repository. */
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { loadAllYaml } from '@kubernetes/client-node'
@@ -9,13 +9,13 @@ import { ensureBinaries } from '../binaries.ts'
 export const chartsFolder: string = fileURLToPath(new URL('../../../charts/', import.meta.url))
 
 export interface HelmResult {
-  /** 0 when it went well. */
+  /** 0 on success. */
   readonly code: number
   readonly out: string
   readonly err: string
 }
 
-/** Values of a chart, as in a file given to helm. */
+/** Values of a chart, as in a values file. */
 export type Values = Readonly<Record<string, unknown>>
 
 const runLimitMs = 60_000
@@ -32,8 +32,8 @@ export class Helm {
   }
 
   /**
-   * Builds helm unless it has been built.
-   * @param folder takes what helm would keep in the user's home.
+   * Builds helm if necessary.
+   * @param folder replaces the user's home for helm's files.
    * @throws GoMissingError, BuildFailedError
    */
   static async open(folder: string, kubeconfigPath?: string): Promise<Helm> {
@@ -45,7 +45,7 @@ export class Helm {
     return new Helm(binaries.helm ?? '', folder, kubeconfigPath)
   }
 
-  /** Runs helm; `values` are given to it as a file. */
+  /** Runs helm; `values` are passed as a file. */
   run(args: readonly string[], values?: Values): Promise<HelmResult> {
     const all = [
       ...args,
@@ -68,22 +68,28 @@ export class Helm {
     })
   }
 
-  /** The same, and what it says. @throws Error with its complaint. */
+  /**
+   * Runs helm and returns its output.
+   * @throws Error with helm's message.
+   */
   async must(args: readonly string[], values?: Values): Promise<string> {
     const { code, out, err } = await this.run(args, values)
     if (code !== 0) throw new Error(`helm ${args.join(' ')}: ${err}`)
     return out
   }
 
-  /** The text of every object of a chart. @throws Error with helm's complaint. */
+  /**
+   * The rendered text of a chart.
+   * @throws Error with helm's message.
+   */
   template(chart: string, values: Values = {}, release = 'karpenter'): Promise<string> {
     return this.must(['template', release, chart, '--namespace', 'kube-system'], values)
   }
 
-  /** The objects themselves. */
+  /** The rendered objects. */
   async objects<T>(chart: string, values: Values = {}, release = 'karpenter'): Promise<readonly T[]> {
     const objects = loadAllYaml(await this.template(chart, values, release))
-    // The library makes instances of its classes; as a client sees them they are plain.
+    // Converts the library's class instances to plain objects.
     const plain = JSON.parse(JSON.stringify(objects)) as readonly (T | null)[]
     return plain.filter((object): object is T & {} => object !== null)
   }

@@ -117,7 +117,7 @@ const early: Values = {
 
 const section = (name: string): Values => early[name] as Values
 
-/** What later versions added, up to 9.59.0. */
+/** Added by later versions, up to 9.59.0. */
 const late: Values = {
   ...early,
   deployment: { ...section('deployment'), selector: {} },

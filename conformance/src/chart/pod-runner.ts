@@ -1,4 +1,4 @@
-/** Runs the controller of a Deployment's pods, which on this control plane are only said to run. */
+/** Runs the controller for the pods of a Deployment: kwok only pretends to run them. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -14,12 +14,12 @@ export interface PodRunnerOptions {
   readonly folder: string
   /** Of the pods' service account. */
   readonly kubeconfigPath: string
-  /** The pods as the API server has them. */
+  /** Lists the pods. */
   readonly pods: () => Promise<readonly V1Pod[]>
   readonly clock: Clock
 }
 
-/** One pod and the process that does what its container would. */
+/** A pod and the process that runs in place of its container. */
 export interface RunningPod {
   readonly name: string
   readonly metricsPort: number
@@ -31,8 +31,8 @@ export interface RunningPod {
 }
 
 /**
- * In place of kubelets: starts a process with the arguments and variables of a pod's container when the pod
- * has a node, and asks it to end when the pod is deleted. Each gets ports of its own, as in a pod's network.
+ * Acts as kubelet: starts a process with the arguments and variables of a pod's container once the pod has a
+ * node, and stops it when the pod is deleted. Each process gets its own ports, as in a pod's network.
  */
 export class PodRunner {
   readonly running: Map<string, RunningPod> = new Map()
@@ -45,7 +45,7 @@ export class PodRunner {
     this.#loop = this.#follow()
   }
 
-  /** Throws when a process has ended although its pod is still there. */
+  /** Throws if a process has ended although its pod still exists. */
   assertRunning(): void {
     for (const { name, process: child, log } of this.running.values()) {
       if (child.exitCode === null && child.signalCode === null) continue
@@ -118,7 +118,7 @@ async function end({ process: child, ended }: RunningPod): Promise<void> {
   await ended
 }
 
-/** The container's variables as its kubelet would work them out. */
+/** The container's environment, as the kubelet would compute it. */
 function containerEnv(pod: V1Pod, container: V1Container): Record<string, string> {
   return Object.fromEntries(
     (container.env ?? []).map((variable) => [variable.name, valueOf(variable, pod, container)]),
@@ -133,7 +133,7 @@ function valueOf({ name, value, valueFrom }: V1EnvVar, pod: V1Pod, container: V1
     'metadata.namespace': pod.metadata?.namespace ?? '',
     'metadata.name': pod.metadata?.name ?? '',
     'requests.cpu': String(cpuMillis(requests?.['cpu'] ?? '0')),
-    // Without a limit it is what the node has.
+    // Without a limit it is the node's allocatable.
     'limits.memory': String(memoryBytes(limits?.['memory'] ?? '15Gi')),
   }
   const found = known[source]
@@ -150,7 +150,7 @@ function memoryBytes(text: string): number {
   return shift === undefined ? Number(text) : Number.parseInt(text, 10) * 2 ** shift
 }
 
-/** Two ports of loopback that were free a moment ago. */
+/** Two loopback ports that were free a moment ago. */
 async function freePorts(): Promise<readonly number[]> {
   const servers = [createServer(), createServer()]
   const ports = await Promise.all(

@@ -1,8 +1,8 @@
-/** Images that the published charts and manifests of other autoscalers run, as their values name them. */
+/** Images in the published charts and manifests of other autoscalers, as their values name them. */
 
-/** What a chart or manifest calls its image. */
+/** The image of a chart or manifest. */
 export interface PublishedImage {
-  /** Whose it is, and of which versions. */
+  /** The project and its versions. */
   readonly of: string
   readonly repository: string
   readonly tag: string
@@ -29,7 +29,7 @@ export const exoscaleImages: readonly PublishedImage[] = [
   { of: 'releases by their repository', repository: 'exoscale/karpenter-provider-exoscale', tag: '1.36.5' },
 ]
 
-/** Charts `karpenter` of the provider of Cluster API. */
+/** Charts `karpenter` of the Cluster API provider. */
 export const clusterApiImages: readonly PublishedImage[] = [
   {
     of: 'karpenter 0.2.0',

@@ -1,7 +1,7 @@
-/** Rights that a chart's roles grant, checked against what was asked for. */
+/** Compares the rights that a chart's roles grant with the requests of the controller. */
 import type { AuditEvent } from '../audit.ts'
 
-/** A Role or ClusterRole, as rendered. */
+/** A rendered Role or ClusterRole. */
 export interface RoleObject {
   readonly kind?: string
   readonly metadata?: { readonly name?: string; readonly namespace?: string }
@@ -15,7 +15,10 @@ export interface RoleObject {
 
 /** One verb on one resource. */
 export interface Right {
-  /** Such as `patch karpenter.sh/nodeclaims/status`, with ` in NAMESPACE` behind it when it holds only there. */
+  /**
+   * Such as `patch karpenter.sh/nodeclaims/status`; with ` in NAMESPACE` appended if it is limited to a
+   * namespace.
+   */
   readonly text: string
   readonly verb: string
   readonly group: string
@@ -26,13 +29,13 @@ export interface Right {
 }
 
 export interface RightsReport {
-  /** Granted, and never asked for. */
+  /** Granted, but never used. */
   readonly unused: readonly string[]
-  /** Asked for, and not granted. */
+  /** Used, but not granted. */
   readonly missing: readonly string[]
 }
 
-/** Every verb that the roles grant to the controller; what they grant to people is omitted. */
+/** Every verb that the roles grant to the controller; roles for people are omitted. */
 export function grantedRights(objects: readonly RoleObject[]): readonly Right[] {
   const roles = objects.filter(
     ({ kind, metadata }) =>
@@ -56,7 +59,7 @@ export function grantedRights(objects: readonly RoleObject[]): readonly Right[] 
   )
 }
 
-/** Holds what was asked for against what is granted; what everybody may do, such as asking for the version, aside. */
+/** Compares requests with rights. What everybody may do, such as reading the version, is ignored. */
 export function rightsReport(rights: readonly Right[], events: readonly AuditEvent[]): RightsReport {
   const used = new Set<Right>()
   const missing = new Set<string>()

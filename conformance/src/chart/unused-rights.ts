@@ -1,6 +1,6 @@
-/** Rights of the chart that are not seen to be used, each with what it is for. */
+/** Rights of the chart that the suite does not use, each with its purpose. */
 
-/** Used, but not by a run that only provisions, drains and removes nodes. */
+/** Used, but not if nodes are only launched, drained and removed. */
 export const rightsOfRareNeeds: Readonly<Record<string, string>> = {
   'delete karpenter.sh/nodeclaims': 'removing nodes that are not needed, and claims that never became nodes',
   'delete pods': 'a drain that has reached its terminationGracePeriod',
@@ -21,7 +21,7 @@ export const rightsOfRareNeeds: Readonly<Record<string, string>> = {
   ),
 }
 
-/** What no request shows. */
+/** Rights that no request of the audit log shows. */
 export const rightsWithoutRequests: Readonly<Record<string, string>> = {
   'update karpenter.sh/nodeclaims/finalizers':
     'asked about by an admission plugin when a Node gets an owner that it holds back',
@@ -38,8 +38,8 @@ export const rightsWithoutRequests: Readonly<Record<string, string>> = {
 }
 
 /**
- * Those of `unused` that are not on the list. Of what is watched, lists are for API servers that do not stream the first
- * state, and reads by name for lists that lack what is known.
+ * Unused rights that are not listed here. For watched kinds, `list` is for API servers without streaming lists,
+ * and `get` for lists that lack a known object.
  */
 export function unreviewed(
   unused: readonly string[],

@@ -1,8 +1,8 @@
-/** The kinds of the tests' own infrastructure, as Cluster API's contracts ask for them. */
+/** The kinds of the tests' own infrastructure provider, according to Cluster API's contracts. */
 import type { KubeObject } from '@tenon/api'
 import { infrastructureGroup, testKinds } from './kinds.ts'
 
-/** Which version of a kind follows which contract; Cluster API's controllers read it off the CRD. */
+/** Which version of a kind follows which contract; Cluster API's controllers read it from the CRD. */
 const contracts = { 'cluster.x-k8s.io/v1beta1': 'v1alpha1', 'cluster.x-k8s.io/v1beta2': 'v1alpha1' }
 
 const text = { type: 'string' }
@@ -60,7 +60,7 @@ const cluster = {
   status: object({ initialization: object({ provisioned: yes }), conditions }),
 }
 
-/** A control plane that is there already, as one that a cloud runs. */
+/** A control plane that exists already, such as a managed one. */
 const controlPlane = {
   spec: object({}),
   status: object({

@@ -1,4 +1,4 @@
-/** A management cluster with the real controllers of Cluster API, and the tests' own infrastructure. */
+/** A management cluster with the real controllers of Cluster API, and the tests' own infrastructure provider. */
 import type { KubeObject, ResourceList, Taint } from '@tenon/api'
 import { createKubeClient, type KubeClient, loadKubeConfig } from '@tenon/kube'
 import { SystemClock } from '@tenon/runtime'
@@ -9,33 +9,33 @@ import { CoreManager } from './manager.ts'
 import { bootstrapSecret, createCluster, createWithStatus, isReached } from './workload-cluster.ts'
 
 export interface HubOptions {
-  /** Of the management cluster, in whose `logs/` the manager's output goes. */
+  /** Of the management cluster; the manager logs to its `logs/`. */
   readonly kubeconfigPath: string
-  /** Of the cluster whose nodes the Machines are; the management cluster itself unless given. */
+  /** Of the cluster that the Machines join; default: the management cluster. */
   readonly workloadKubeconfigPath?: string
 }
 
 export interface MachineDeploymentParts {
   readonly name: string
-  /** Also the Cluster's name. Default {@link fleet}. */
+  /** Also the name of the Cluster. Default {@link fleet}. */
   readonly namespace?: string
   /** Default 0. */
   readonly replicas?: number
   readonly labels?: Readonly<Record<string, string>>
   readonly annotations?: Readonly<Record<string, string>>
-  /** Labels and annotations in the template of the Machines. */
+  /** Labels and annotations of the Machine template. */
   readonly template?: {
     readonly labels?: Readonly<Record<string, string>>
     readonly annotations?: Readonly<Record<string, string>>
   }
-  /** What the infrastructure makes, and says in its template's status. Default 2 CPUs, 4Gi, 110 pods. */
+  /** What the infrastructure provides, and reports in its template's status. Default 2 CPUs, 4Gi, 110 pods. */
   readonly capacity?: ResourceList
-  /** What its kubelets register with. */
+  /** Labels with which its kubelets register. */
   readonly nodeLabels?: Readonly<Record<string, string>>
   readonly nodeTaints?: readonly Taint[]
-  /** The Kubernetes version that machines are to have; that of the workload cluster unless given, none when empty. */
+  /** Kubernetes version of the machines; default: that of the workload cluster; empty: none. */
   readonly version?: string
-  /** Fields of the MachineDeployment's spec beside those of these parts. */
+  /** Additional fields of the MachineDeployment's spec. */
   readonly spec?: Readonly<Record<string, unknown>>
 }
 
@@ -47,11 +47,11 @@ const waitMs = 120_000
 
 export class ClusterApiHub {
   readonly client: KubeClient
-  /** Of the cluster that has the nodes. */
+  /** Client of the workload cluster. */
   readonly workload: KubeClient
   readonly infrastructure: TestInfrastructure
   readonly clock = new SystemClock()
-  /** What machines run, unless their MachineDeployment says otherwise: that of the workload cluster. */
+  /** Kubernetes version of machines, unless their MachineDeployment has one: that of the workload cluster. */
   #version = ''
   readonly #manager: CoreManager
   readonly #close: () => void
@@ -65,8 +65,8 @@ export class ClusterApiHub {
   }
 
   /**
-   * Serves the CRDs, starts controllers, webhooks and infrastructure, and makes a Cluster named {@link fleet} that is
-   * the workload cluster.
+   * Installs the CRDs, starts controllers, webhooks and infrastructure, and creates a Cluster named {@link
+   * fleet} that is the workload cluster.
    * @throws GoMissingError, BuildFailedError, ProcessEndedError
    */
   static async open({ kubeconfigPath, workloadKubeconfigPath }: HubOptions): Promise<ClusterApiHub> {
@@ -102,12 +102,12 @@ export class ClusterApiHub {
     return this.#manager.start()
   }
 
-  /** While it is stopped, the API server takes no write of its kinds, since nobody answers for the webhooks. */
+  /** While it is stopped, the API server rejects writes of its kinds, as no webhook responds. */
   stopManager(signal: 'SIGKILL' | 'SIGTERM' = 'SIGTERM'): Promise<void> {
     return this.#manager.stop(signal)
   }
 
-  /** Makes a MachineDeployment with a template of its own, in v1beta2. */
+  /** Creates a MachineDeployment with its own template, in v1beta2. */
   async addMachineDeployment(parts: MachineDeploymentParts): Promise<MachineDeployment> {
     const { name, namespace = fleet, labels = {}, annotations = {}, replicas = 0 } = parts
     const { capacity = defaultCapacity, nodeLabels = {}, nodeTaints = [] } = parts
@@ -136,14 +136,14 @@ export class ClusterApiHub {
     await this.client.patch(capiKinds.machineDeployment, key, { spec: { replicas } })
   }
 
-  /** The Machines of a MachineDeployment in the order of their names, also those that are being deleted. */
+  /** The Machines of a MachineDeployment sorted by name, including those that are being deleted. */
   async machines(deployment: string): Promise<readonly Machine[]> {
     const labelSelector = { matchLabels: { 'cluster.x-k8s.io/deployment-name': deployment } }
     const machines = await this.client.list(capiKinds.machine, { namespace: fleet, labelSelector })
     return machines.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
   }
 
-  /** Waits until so many Machines exist and each has its Node. */
+  /** Waits until this many Machines exist and each has its Node. */
   async untilRunning(deployment: string, count: number): Promise<readonly Machine[]> {
     let machines: readonly Machine[] = []
     await this.until(`${count} Machines of ${deployment} have nodes`, async () => {
@@ -153,7 +153,10 @@ export class ClusterApiHub {
     return machines
   }
 
-  /** Polls until the probe holds. @throws Error naming `what` after two minutes: three control planes may share two processors. */
+  /**
+   * Polls until the probe holds.
+   * @throws Error naming `what` after two minutes: three control planes may share two processors.
+   */
   async until(what: string, probe: () => Promise<boolean>): Promise<void> {
     const deadline = this.clock.monotonic() + waitMs
     while (!(await probe())) {
@@ -162,7 +165,7 @@ export class ClusterApiHub {
     }
   }
 
-  /** Deletes all MachineDeployments and waits until their Machines are gone; faults of the infrastructure end. */
+  /** Ends all faults, deletes all MachineDeployments and waits until their Machines are gone. */
   async clear(): Promise<void> {
     this.infrastructure.faults.clear()
     for (const { metadata } of await this.client.list(capiKinds.machineDeployment))
@@ -176,7 +179,7 @@ export class ClusterApiHub {
       await ignoringGone(this.client.delete(testKinds.machineTemplate, keyOf(metadata)))
   }
 
-  /** Stops everything and takes Cluster API off the cluster again; nodes of Machines that are left stay. */
+  /** Stops everything and uninstalls Cluster API; nodes of remaining Machines stay. */
   async close(): Promise<void> {
     await this.infrastructure.stop()
     await this.#manager.stop()

@@ -1,27 +1,27 @@
 /**
- * The tests' own infrastructure provider: makes an instance of each TestMachine, and its Node. It keeps to the
- * contract of Cluster API for infrastructure machines, and can be slow or fail.
+ * The tests' own infrastructure provider: creates an instance and a Node for each TestMachine. It follows
+ * Cluster API's contract for infrastructure machines, and can be slow or fail.
  */
 import { kinds, type Node } from '@tenon/api'
 import { isKubeError, type KubeClient } from '@tenon/kube'
 import { type Clock, rfc3339 } from '@tenon/runtime'
 import { type TestMachine, testKinds } from './kinds.ts'
 
-/** How long machines take, in milliseconds of each step. */
+/** Duration of each step in milliseconds. */
 export interface Pace {
   /** Until the instance has its provider ID. */
   readonly launchMs: number
-  /** From there until the kubelet registers. */
+  /** From then until the kubelet registers. */
   readonly bootMs: number
   /** From the machine's deletion until the instance is gone. */
   readonly terminateMs: number
 }
 
-/** `noCapacity`: no instance is to be had. `neverJoins`: it runs, but its kubelet does not register. */
+/** `noCapacity`: no instance is available. `neverJoins`: it runs, but its kubelet does not register. */
 export type Fault = 'noCapacity' | 'neverJoins'
 
 interface Instance {
-  /** When this was first seen, by the clock's {@link Clock.monotonic}. */
+  /** When it was first seen, in monotonic time. */
   readonly seenAt: number
   launchedAt?: number
   terminatedAt?: number
@@ -34,9 +34,9 @@ const finalizer = 'infrastructure.tenon.test/instance'
 
 export class TestInfrastructure {
   pace: Pace = { launchMs: 200, bootMs: 300, terminateMs: 200 }
-  /** What is wrong with all machines of a MachineDeployment that are not past it, by its name. */
+  /** Faults of all unfinished machines of a MachineDeployment, by its name. */
   readonly faults = new Map<string, Fault>()
-  /** Whatever went wrong beside refused and lost requests, which are repeated. */
+  /** Unexpected errors; failed requests are retried and do not count. */
   readonly complaints: string[] = []
   readonly #hub: KubeClient
   readonly #workload: KubeClient
@@ -77,14 +77,15 @@ export class TestInfrastructure {
     await Promise.all(steps)
   }
 
-  /** One step of the machine's life, as far as it has come; the next round goes on from there. */
+  /** Advances a machine by as many steps as possible; the next round continues. */
   async #step(machine: TestMachine): Promise<void> {
     const { uid = '', deletionTimestamp, finalizers, ownerReferences } = machine.metadata
     const now = this.#clock.monotonic()
     const instance = this.#instances.get(uid) ?? { seenAt: now, hasJoined: false, isRefused: false }
     this.#instances.set(uid, instance)
     if (deletionTimestamp !== undefined) return this.#terminate(machine, instance)
-    // Before its Machine says so it is nobody's: controllers that die in between make no other use of it.
+    // An instance that its Machine does not know belongs to nobody: a controller that crashes in between must
+    // not use it otherwise.
     if (ownerReferences?.some(({ kind }) => kind === 'Machine') !== true) return
     if (finalizers?.includes(finalizer) !== true) {
       await this.#hub.patch(testKinds.machine, keyOf(machine), { metadata: { finalizers: [finalizer] } })
@@ -112,7 +113,7 @@ export class TestInfrastructure {
     await this.#hub.patch(testKinds.machine, key, { status }, { subresource: 'status' })
   }
 
-  /** The kubelet's part: it registers once, with what it was told in its configuration. */
+  /** Acts as kubelet: registers once, with its configuration. */
   async #join(machine: TestMachine, instance: Instance): Promise<void> {
     const { name } = machine.metadata
     const { capacity = {}, nodeLabels, nodeTaints = [] } = machine.spec
@@ -164,7 +165,7 @@ export class TestInfrastructure {
   }
 }
 
-/** As it stands in the machine and in its Node. */
+/** As in the machine and its Node. */
 function providerIdOf({ metadata }: TestMachine): string {
   return `tenon-test://${metadata.namespace}/${metadata.name}`
 }

@@ -1,4 +1,4 @@
-/** Cluster API's kinds on an API server, and their removal. */
+/** Installs and uninstalls Cluster API's kinds. */
 import type { KubeObject, ResourceType } from '@tenon/api'
 import { isKubeError, type KubeClient, type ObjectKey } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
@@ -17,7 +17,7 @@ const clearedKinds: readonly ResourceType[] = [
   capiKinds.cluster,
 ]
 
-/** Serves the CRDs and names the webhooks to the API server; until the manager runs it takes no object. */
+/** Installs CRDs and webhooks; until the manager runs, the API server rejects all objects of these kinds. */
 export async function install(client: KubeClient, manifests: CoreManifests, clock: Clock): Promise<void> {
   await applyCrds(client, clock, [...manifests.crds, ...infrastructureCrds])
   for (const configuration of manifests.webhooks)
@@ -25,8 +25,8 @@ export async function install(client: KubeClient, manifests: CoreManifests, cloc
 }
 
 /**
- * Takes all of it off, by force; the manager has been stopped. CRDs whose conversion nobody answers would keep the
- * controllers of Kubernetes from following their objects.
+ * Force-deletes everything; the manager must have been stopped. CRDs without a conversion webhook would block
+ * the watches of Kubernetes' controllers.
  */
 export async function uninstall(client: KubeClient, manifests: CoreManifests): Promise<void> {
   for (const configuration of manifests.webhooks)
@@ -40,10 +40,10 @@ export async function uninstall(client: KubeClient, manifests: CoreManifests): P
     await ignoringGone(client.delete(customResourceDefinition, metadata))
 }
 
-/** Deletes all objects of a kind, by force; a kind that is not served has none. */
+/** Force-deletes all objects of a kind; a kind that is not served has none. */
 export async function tearOut(client: KubeClient, type: ResourceType): Promise<void> {
   const objects = await client.list(type).catch((error: unknown) => {
-    // A kind that is not served at all is answered in plain text.
+    // The response for a kind that is not served is plain text.
     if (!isKubeError(error) || error.status !== 404) throw error
     return [] as readonly KubeObject[]
   })
@@ -54,7 +54,7 @@ export async function tearOut(client: KubeClient, type: ResourceType): Promise<v
   }
 }
 
-/** An object's name, with its namespace where it has one. */
+/** Name and namespace of an object. */
 export function keyOf({ name, namespace }: KubeObject['metadata']): ObjectKey {
   return namespace === undefined ? { name } : { name, namespace }
 }

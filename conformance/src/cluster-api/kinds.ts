@@ -1,7 +1,7 @@
-/** Cluster API's kinds, and those of the infrastructure that tests have of their own. */
+/** Cluster API's kinds, and those of the tests' infrastructure provider. */
 import type { KubeObject, ResourceList, ResourceType, Taint } from '@tenon/api'
 
-/** A reference to another object of the same namespace; v1beta2 names the group, v1beta1 group and version. */
+/** A reference to an object in the same namespace; v1beta2 contains the group, v1beta1 group and version. */
 export interface Reference {
   readonly apiGroup?: string
   readonly apiVersion?: string
@@ -79,12 +79,12 @@ export interface Cluster extends KubeObject {
   }
 }
 
-/** A machine of the tests' infrastructure, as its template has it. */
+/** A machine of the tests' infrastructure, as in its template. */
 interface TestMachineSpec {
   readonly providerID?: string
-  /** What the node reports. */
+  /** Reported by the node. */
   readonly capacity?: ResourceList
-  /** Labels and taints that the kubelet registers with. */
+  /** Labels and taints with which the kubelet registers. */
   readonly nodeLabels?: Readonly<Record<string, string>>
   readonly nodeTaints?: readonly Taint[]
 }
@@ -102,7 +102,7 @@ export interface TestMachineTemplate extends KubeObject {
   }
 }
 
-/** The infrastructure's own group, as every provider has one. */
+/** The API group of the infrastructure provider; every provider has its own. */
 export const infrastructureGroup = 'infrastructure.tenon.test'
 const group = 'cluster.x-k8s.io'
 
@@ -117,7 +117,7 @@ const served = <T extends KubeObject>(kindGroup: string, version: string, kind: 
 const core = <T extends KubeObject>(kind: string, version = 'v1beta2') => served<T>(group, version, kind)
 const own = <T extends KubeObject>(kind: string) => served<T>(infrastructureGroup, 'v1alpha1', kind)
 
-/** Cluster API's kinds in v1beta2, those in v1beta1 under `old`. */
+/** Cluster API's kinds in v1beta2; `old` has those in v1beta1. */
 export const capiKinds = {
   cluster: core<Cluster>('Cluster'),
   machineDeployment: core<MachineDeployment>('MachineDeployment'),
@@ -137,7 +137,7 @@ export const testKinds = {
   machineTemplate: own<TestMachineTemplate>('TestMachineTemplate'),
 } as const
 
-/** A reference as v1beta2 has it. */
+/** A reference in v1beta2. */
 export const ownReference = (kind: string, name: string): Reference => ({
   apiGroup: infrastructureGroup,
   kind,

@@ -1,4 +1,4 @@
-/** The core controllers of Cluster API as a process of its own. */
+/** Runs the core controllers of Cluster API as a process. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -15,7 +15,7 @@ const graceMs = 5_000
 interface Setting {
   readonly binary: string
   readonly kubeconfigPath: string
-  /** Takes the certificate of its webhooks. */
+  /** Contains the certificate of its webhooks. */
   readonly folder: string
   readonly webhookPort: number
   readonly healthPort: number
@@ -34,7 +34,7 @@ export class CoreManager {
   }
 
   /**
-   * Builds the manager unless it has been built, and makes what its webhooks are served with.
+   * Builds the manager if necessary, and generates the certificate of its webhooks.
    * @throws GoMissingError, BuildFailedError
    */
   static async prepare(kubeconfigPath: string, clock: Clock): Promise<CoreManager> {
@@ -55,7 +55,7 @@ export class CoreManager {
   }
 
   /**
-   * Starts it and waits until its webhooks answer. The CRDs must be served.
+   * Starts it and waits until its webhooks respond. The CRDs must be served.
    * @throws ProcessEndedError, or Error after {@link startTimeoutMs}
    */
   async start(): Promise<void> {
@@ -76,13 +76,13 @@ export class CoreManager {
     await Promise.race([this.#untilReady(), processes.failure])
   }
 
-  /** Ends it: at once, or as a Deployment would. */
+  /** Stops it: immediately, or as a Deployment would. */
   async stop(signal: 'SIGKILL' | 'SIGTERM' = 'SIGTERM'): Promise<void> {
     await this.#processes?.stop(signal === 'SIGKILL' ? 0 : graceMs)
     this.#processes = undefined
   }
 
-  /** Removes what it was started with; it has been stopped. */
+  /** Removes its files; it must have been stopped. */
   close(): void {
     rmSync(this.#setting.folder, { recursive: true, force: true })
   }

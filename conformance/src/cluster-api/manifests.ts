@@ -1,17 +1,17 @@
-/** Cluster API's CRDs and webhooks as its module has them, pointed at a manager on loopback. */
+/** CRDs and webhooks from Cluster API's module, redirected to a manager on loopback. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { KubeObject, ResourceType } from '@tenon/api'
 import { parseAllDocuments } from 'yaml'
 
-/** Where the manager answers the API server, and by which authority its certificate is signed. */
+/** Where the API server reaches the manager, and the CA of its certificate. */
 export interface WebhookServer {
   readonly port: number
   /** PEM. */
   readonly authority: string
 }
 
-/** An object with fields that are only passed on. */
+/** An object whose other fields are passed on. */
 interface Definition extends KubeObject {
   readonly spec: Readonly<Record<string, unknown>>
 }
@@ -26,7 +26,7 @@ interface Configuration<Where> extends KubeObject {
   readonly webhooks: readonly Webhook<Where>[]
 }
 
-/** As the module has it: behind a Service. */
+/** As in the module: with a Service. */
 type AtService = Configuration<{ readonly service: { readonly path: string } }>
 export type WebhookConfiguration = Configuration<{ readonly url: string; readonly caBundle: string }>
 
@@ -35,7 +35,7 @@ export interface CoreManifests {
   readonly webhooks: readonly WebhookConfiguration[]
 }
 
-/** Where webhooks of this sort are served: those that change objects and those that only check them. */
+/** The kind of a webhook configuration: mutating or validating. */
 export const webhookKind = ({ kind }: WebhookConfiguration): ResourceType<WebhookConfiguration> => ({
   group: 'admissionregistration.k8s.io',
   version: 'v1',
@@ -47,7 +47,7 @@ export const webhookKind = ({ kind }: WebhookConfiguration): ResourceType<Webhoo
 /**
  * Reads what was kept when the manager was built.
  * @param folder its `manifests/`.
- * @throws Error when it is not there
+ * @throws Error if it does not exist
  */
 export function readManifests(folder: string, server: WebhookServer): CoreManifests {
   const bases = join(folder, 'crd', 'bases')
@@ -66,7 +66,7 @@ export function readManifests(folder: string, server: WebhookServer): CoreManife
   }
 }
 
-/** Both versions are stored as one; the manager turns one into the other. */
+/** Both versions are stored as one; the manager converts. */
 function convertedBy(server: WebhookServer, crd: Definition): Definition {
   const webhook = { conversionReviewVersions: ['v1'], clientConfig: clientConfig(server, '/convert') }
   return { ...crd, spec: { ...crd.spec, conversion: { strategy: 'Webhook', webhook } } }

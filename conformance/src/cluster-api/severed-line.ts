@@ -1,7 +1,7 @@
-/** A line to an API server that can be cut, as when the network between two clusters is away. */
+/** A connection to an API server that can be interrupted, like the network between two clusters. */
 import { createServer, connect, type Server, type Socket } from 'node:net'
 
-/** `open` passes everything on; `refused` takes no connection; `silent` takes them and never answers. */
+/** `open` forwards everything; `refused` accepts no connection; `silent` accepts connections and never responds. */
 export type LineState = 'open' | 'refused' | 'silent'
 
 export class SeveredLine {
@@ -16,14 +16,14 @@ export class SeveredLine {
     this.#server = createServer((socket) => this.#take(socket))
   }
 
-  /** @param endpoint such as `https://127.0.0.1:6443`; only the way there is another. */
+  /** @param endpoint such as `https://127.0.0.1:6443`; certificates stay valid, only the route differs. */
   static async open(endpoint: string): Promise<SeveredLine> {
     const line = new SeveredLine(new URL(endpoint))
     await new Promise<void>((resolve, reject) => {
       line.#server.once('error', reject)
       line.#server.listen(0, '127.0.0.1', resolve)
     })
-    // A test that fails to begin must not wait for it.
+    // Must not keep the process of a failed test alive.
     line.#server.unref()
     const address = line.#server.address()
     if (address !== null && typeof address === 'object') line.#port = address.port
@@ -34,7 +34,7 @@ export class SeveredLine {
     return `https://127.0.0.1:${this.#port}`
   }
 
-  /** Cuts what is connected too. */
+  /** Also cuts existing connections. */
   set(state: LineState): void {
     this.#state = state
     for (const socket of this.#sockets) socket.destroy()
@@ -46,7 +46,7 @@ export class SeveredLine {
   }
 
   #take(socket: Socket): void {
-    // Both ends end together, and an end that breaks is not one of ours.
+    // Both ends end together, and errors of one of them are not the test's.
     socket.on('error', () => socket.destroy())
     if (this.#state === 'refused') {
       socket.destroy()

@@ -1,16 +1,17 @@
-/** What stands for a workload cluster in the management cluster: a Cluster and all that it refers to. */
+/** A Cluster in the management cluster, with everything it refers to. */
 import { readFileSync } from 'node:fs'
 import { KubeConfig } from '@kubernetes/client-node'
 import { type KubeObject, kinds, type ResourceType } from '@tenon/api'
 import { isKubeError, type KubeClient } from '@tenon/kube'
 import { type Cluster, capiKinds, ownReference, testKinds } from './kinds.ts'
 
-/** The Secret that Machines are told to boot from; it is there already, so that no bootstrap provider is needed. */
+/** The Secret with the bootstrap data of Machines; it exists already, so that no bootstrap provider is needed. */
 export const bootstrapSecret = 'bootstrap'
 
 /**
- * Makes a Cluster whose infrastructure and control plane are there already, and its namespace; both have this name.
- * @param kubeconfigPath how the cluster is reached.
+ * Creates a Cluster whose infrastructure and control plane exist already, and its namespace; both have this
+ * name.
+ * @param kubeconfigPath how to reach the cluster.
  */
 export async function createCluster(client: KubeClient, name: string, kubeconfigPath: string): Promise<void> {
   await client
@@ -60,7 +61,7 @@ export async function createCluster(client: KubeClient, name: string, kubeconfig
   await client.create(capiKinds.cluster, object)
 }
 
-/** Whether the controllers of Cluster API have found its control plane up and have a connection to it. */
+/** Whether the controllers of Cluster API consider its control plane ready and are connected to it. */
 export async function isReached(client: KubeClient, name: string): Promise<boolean> {
   const { status } = (await client.get(capiKinds.cluster, { namespace: name, name })) ?? {}
   const isTrue = (type: string) =>
@@ -74,7 +75,7 @@ interface Parts {
   readonly status: object
 }
 
-/** As the infrastructure's own controller would; the object's kind has a subresource for its status. */
+/** Does what the infrastructure's own controller would; the kind has a status subresource. */
 export async function createWithStatus(client: KubeClient, type: ResourceType, parts: Parts): Promise<void> {
   const { metadata, spec, status } = parts
   const object: KubeObject & { readonly spec: object } = {

@@ -1,7 +1,7 @@
-/** What an API server made of an object, freed of what no two of them have in common. */
+/** Normalizes the responses of API servers, so that two of them can be compared. */
 import type { Fields } from './odd-draw.ts'
 
-/** An answer of either API server. */
+/** A response of either API server. */
 export interface ServerAnswer {
   readonly status: number
   readonly body: Fields
@@ -13,24 +13,24 @@ const record = (value: unknown): Loose =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Loose) : {}
 const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]) : [])
 
-/** What is compared: the object as it would be stored, or how it was refused. */
+/** What is compared: the stored object, or how it was rejected. */
 export function essenceOf(asked: Fields, { status, body }: ServerAnswer): unknown {
   if (status >= 400) return { status, causes: causesOf(status, body) }
   const { uid, name } = record(body['metadata'])
-  // What the control plane makes of the object carries its UID and its name: a Job's selector, for one.
+  // The stored object may contain its own UID and name, for example in a Job's selector.
   const known = [[String(uid), 'UID'], ...(record(asked['metadata'])['name'] ? [] : [[String(name), 'NAME']])]
   const text = known.reduce((all, [from = '', to = '']) => all.replaceAll(from, to), JSON.stringify(body))
   return sorted({ status, object: withoutOwn(asked, JSON.parse(text) as Loose) })
 }
 
-/** Fields and kinds of error; words differ in what they quote. */
+/** Fields and types of errors; messages differ in what they quote. */
 function causesOf(status: number, body: Fields): readonly string[] {
   if (status !== 422) return []
   const causes = list(record(body['details'])['causes']).map(record)
   return [...new Set(causes.map(({ field, reason }) => `${String(field)} ${String(reason)}`))].toSorted()
 }
 
-/** Fields whose values each server makes up by itself. */
+/** Fields whose values each server generates. */
 const ownMetadata: ReadonlySet<string> = new Set([
   'uid',
   'creationTimestamp',
@@ -45,7 +45,7 @@ const ownElsewhere: ReadonlySet<string> = new Set([
   'timeAdded',
 ])
 
-/** The object without what differs for a reason. */
+/** Drops fields that differ for a known reason. */
 function withoutOwn(asked: Fields, object: Loose): Loose {
   const metadata = Object.entries(record(object['metadata'])).filter(([key]) => !ownMetadata.has(key))
   const bare = withoutKeys({ ...object, metadata: Object.fromEntries(metadata) }, ownElsewhere) as Loose
@@ -66,7 +66,7 @@ const withoutFinalizer = (finalizer: string) => (object: Loose) => {
 
 /** What the embedded API server omits, and why. */
 const differentForAReason: readonly Listed[] = [
-  // No program runs in a container, so that none needs a token of its service account.
+  // No program runs in a container, so none needs a token of its service account.
   {
     kind: 'Pod',
     without: (object) => {
@@ -90,10 +90,10 @@ const differentForAReason: readonly Listed[] = [
       }
     },
   },
-  // Nothing protects claims and volumes that are in use.
+  // Claims and volumes in use are not protected.
   { kind: 'PersistentVolumeClaim', without: withoutFinalizer('kubernetes.io/pvc-protection') },
   { kind: 'PersistentVolume', without: withoutFinalizer('kubernetes.io/pv-protection') },
-  // Deprecated since Kubernetes 1.8, and of no effect.
+  // Deprecated since Kubernetes 1.8, and without effect.
   {
     kind: 'DaemonSet',
     without: (object) => {
@@ -105,7 +105,7 @@ const differentForAReason: readonly Listed[] = [
       }
     },
   },
-  // Kept, with a Warning; Kubernetes drops it without one.
+  // Kept, with a Warning; Kubernetes drops it silently.
   {
     kind: 'StatefulSet',
     without: (object) => {
@@ -117,7 +117,7 @@ const differentForAReason: readonly Listed[] = [
       return { ...object, spec: { ...spec, updateStrategy: { ...strategy, rollingUpdate: kept } } }
     },
   },
-  // Labels of the template are a Job's as well; kube-apiserver finds those it added itself when it reads the Job.
+  // A Job gets the labels of its template too; kube-apiserver only adds its own when it reads the Job.
   {
     kind: 'Job',
     without: (object, asked) => {
@@ -127,7 +127,7 @@ const differentForAReason: readonly Listed[] = [
       return { ...object, metadata: rest }
     },
   },
-  // Without a class pods say how important they are: the scheduler does not preempt for a group as a whole.
+  // Without a class: the scheduler does not preempt for a group as a whole, so the priorities of its pods count.
   {
     kind: 'PodGroup',
     without: (object) => {
@@ -135,11 +135,11 @@ const differentForAReason: readonly Listed[] = [
       return { ...object, spec: priority === 0 ? spec : { ...spec, priority } }
     },
   },
-  // A controller checks the types of a policy; the embedded API server does so at once.
+  // A controller checks the types of a policy; the embedded API server does so immediately.
   { kind: 'ValidatingAdmissionPolicy', without: ({ status: _status, ...object }) => object },
-  // Its status is what registers it says: a kubelet.
+  // Its status is written by whoever registers it: a kubelet.
   { kind: 'Node', without: ({ status: _status, ...object }) => object },
-  // Each server has addresses and ports of its own.
+  // Each server has its own addresses and ports.
   {
     kind: 'Service',
     without: (object, asked) => {
@@ -172,7 +172,7 @@ function withoutKeys(value: unknown, keys: ReadonlySet<string>): unknown {
   return Object.fromEntries(entries.map(([key, each]) => [key, withoutKeys(each, keys)]))
 }
 
-/** With fields in order. Lists that nobody set are null on one side and absent or empty on the other. */
+/** Sorts fields. Unset lists are null on one server and absent or empty on the other. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (typeof value !== 'object' || value === null) return value

@@ -1,22 +1,22 @@
-/** Asks both API servers to take the same objects, and tells where they differ. */
+/** Sends the same objects to both API servers, and reports where they differ. */
 import { inParallel } from '../parallel.ts'
 import { differences, essenceOf, type ServerAnswer } from './compare.ts'
 import type { AskEmbedded } from './embedded.ts'
 import type { DefaultingCase } from './kinds.ts'
 
-/** So many differences are shown in full. */
+/** Number of differences that are printed in full. */
 const shownMost = 5
 const posted = 'dryRun=All&fieldValidation=Strict'
 
-/** What came of a comparison. */
+/** The result of a comparison. */
 export interface Comparison {
-  /** How many objects kube-apiserver took. */
+  /** Number of objects that kube-apiserver accepted. */
   readonly accepted: number
   /** For people: each case in which the two differ. */
   readonly found: readonly string[]
 }
 
-/** @param real kube-apiserver, asked as its administrator. */
+/** @param real kube-apiserver, with an administrator's rights. */
 export async function compareServers(
   cases: readonly DefaultingCase[],
   real: (method: string, path: string, body?: object) => Promise<ServerAnswer>,

@@ -1,4 +1,4 @@
-/** Claims, classes and slices of devices, drawn field by field. */
+/** Random claims, classes and slices of devices. */
 import type { Kind } from './kind.ts'
 import { record, spec } from './kind.ts'
 import { type Choices, type Make, type OddDraw, odd } from './odd-draw.ts'
@@ -202,7 +202,7 @@ const attributeNames = [
   'A_b/c',
 ]
 
-/** Entries under drawn names, the first of which are sound. */
+/** Entries with random names, the first of which are valid. */
 const named =
   (names: readonly string[], sound: number, make: Make): Make =>
   (draw: OddDraw) => {

@@ -3,10 +3,10 @@ import { readText, SeededRandom, VirtualClock } from '@tenon/runtime'
 import type { Fields } from './odd-draw.ts'
 import type { ServerAnswer } from './compare.ts'
 
-/** Asks an embedded API server as its administrator. */
+/** Sends requests to an embedded API server as administrator. */
 export type AskEmbedded = (method: string, path: string, body?: Fields) => Promise<ServerAnswer>
 
-/** An embedded API server of its own. */
+/** Creates an embedded API server. */
 export function createEmbedded(): AskEmbedded {
   const server = createTestApiServer({ clock: new VirtualClock(), random: new SeededRandom(7) })
   const headers = {

@@ -1,11 +1,11 @@
-/** PodGroups, Workloads and pods of groups, drawn field by field (gangs.md 5.2). */
+/** Random PodGroups, Workloads and pods of groups (gangs.md 5.2). */
 import { type Kind, record, spec } from './kind.ts'
 import { type Choices, type Make, type OddDraw, odd } from './odd-draw.ts'
 
 const long = (length: number) => 'a'.repeat(length)
 /** Names of objects. */
 const names = ['train', 'a.b-c', long(253), odd(''), odd('Bad_Name'), odd('-a'), odd(long(254)), odd('a/b')]
-/** Names that are a single label. */
+/** Names that are a single DNS label. */
 const short = ['workers', long(63), odd(''), odd('a.b'), odd('A'), odd(long(64))]
 
 const policy: Make = (draw) =>
@@ -59,7 +59,7 @@ const claims: Make = (draw) =>
 const manyClaims = (count: number) =>
   Array.from({ length: count }, (_, at) => ({ name: `c${at}`, resourceClaimName: 'shared' }))
 
-/** What a group and the template of one have in common. */
+/** What a group and its template share. */
 const common: readonly [Readonly<Record<string, Choices>>, Readonly<Record<string, Choices>>] = [
   { schedulingPolicy: [policy] },
   {

@@ -1,13 +1,13 @@
-/** How a built-in kind is drawn. */
+/** How to generate objects of a built-in kind. */
 import type { Choices, Make, OddDraw } from './odd-draw.ts'
 
 export interface Kind {
   readonly apiVersion: string
   readonly kind: string
-  /** Behind `/apis/<group>/<version>/`, with the namespace. */
+  /** The path after `/apis/<group>/<version>/`, including the namespace. */
   readonly resource: string
   readonly isNamespaced: boolean
-  /** Fields beside `metadata`. */
+  /** Fields besides `metadata`. */
   readonly fields: Make
   readonly names?: Choices
 }

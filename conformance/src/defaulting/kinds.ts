@@ -1,4 +1,4 @@
-/** One object of a built-in kind, drawn field by field. */
+/** Random objects of built-in kinds. */
 import { Draw } from '../scheduling-proof/objects.ts'
 import type { Random } from '@tenon/runtime'
 import { deviceKinds } from './device-kinds.ts'
@@ -6,7 +6,7 @@ import { type Kind, listOf, record, spec } from './kind.ts'
 import { type Choices, type Fields, type Make, OddDraw, odd } from './odd-draw.ts'
 import { claimSpec, labels, labelSelector, podSpec, podTemplate, podWithLabelKeys } from './pod-parts.ts'
 
-/** An object, and where it is posted. */
+/** An object, and where to create it. */
 export interface DefaultingCase {
   readonly name: string
   readonly path: string
@@ -53,7 +53,7 @@ const jobTemplate = podTemplate(['Never', 'OnFailure', 'Never', odd('Always'), o
 const jobSpec: Make = (draw) => {
   const filled = draw.record({ template: [jobTemplate] }, jobFields) as Record<string, Fields | undefined>
   const pod = filled['template']?.['spec'] as Fields | undefined
-  // The policy defaults to one that Jobs cannot have.
+  // The policy defaults to one that is invalid for Jobs.
   if (pod === undefined || pod === null || typeof pod !== 'object' || draw.draw.chance(10)) return filled
   return { ...filled, template: { ...filled['template'], spec: { restartPolicy: 'Never', ...pod } } }
 }
@@ -1390,7 +1390,7 @@ const kindList: readonly Kind[] = [
 ]
 
 const rates = { present: 30, odd: 25, null: 4, mistyped: 1, unknown: 1 }
-/** Those with pods have many more fields, of which one that is refused hides all others. */
+/** Kinds with pods have many more fields, and one invalid field hides all others. */
 const podRates = { present: 22, odd: 7, null: 2, mistyped: 0.3, unknown: 0.3 }
 const withPods: ReadonlySet<string> = new Set([
   'Pod',
@@ -1415,7 +1415,7 @@ const metadata = (kind: Kind): Make =>
     },
   )
 
-/** The case of a name and a random source: each kind in its turn. */
+/** The case of a name and a random source; kinds take turns. */
 export function drawDefaultingCase(
   index: number,
   random: Random,
@@ -1437,10 +1437,10 @@ export function drawDefaultingCase(
   }
 }
 
-/** So many kinds are drawn. */
+/** Number of kinds. */
 export const kindCount: number = kindList.length
 
-/** The kind of the case with an index. */
+/** The kind of the case with this index. */
 export function kindAt(index: number): string {
   return kindList[index % kindCount]?.kind ?? ''
 }

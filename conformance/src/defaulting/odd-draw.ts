@@ -3,7 +3,7 @@ import type { Draw } from '../scheduling-proof/objects.ts'
 /** Fields of an object. */
 export type Fields = Readonly<Record<string, unknown>>
 
-/** A value that the API server may refuse; it is drawn seldom, so that most objects are refused for one reason. */
+/** A value that the API server may reject. It is rare, so that most rejected objects are rejected for one reason. */
 class Odd {
   readonly value: unknown
 
@@ -12,29 +12,29 @@ class Odd {
   }
 }
 
-/** Marks a value as one of those that are drawn seldom. */
+/** Marks a value as rare. */
 export const odd = (value: unknown): unknown => new Odd(value)
 
-/** Makes a part of an object again each time it is drawn. */
+/** Generates a part of an object; called for each object. */
 export type Make = (draw: OddDraw) => unknown
 
-/** Values among which one is drawn; a function makes its own. */
+/** Possible values; a function generates its own. */
 export type Choices = readonly unknown[]
 
 export interface OddRates {
-  /** Percent of the optional fields that are there. */
+  /** Percentage of optional fields that are present. */
   readonly present: number
-  /** Per 1000 fields that could be, those that get an odd value. */
+  /** Number of fields per 1000 possible ones that get an odd value. */
   readonly odd: number
-  /** Per 1000 fields, those that are null. */
+  /** Number of fields per 1000 that are null. */
   readonly null: number
-  /** Per 1000 fields, those whose value has another type. */
+  /** Number of fields per 1000 whose value has the wrong type. */
   readonly mistyped: number
-  /** Per 1000 records, those with a field that nobody knows. */
+  /** Number of objects per 1000 with an unknown field. */
   readonly unknown: number
 }
 
-/** Draws objects with many fields omitted, and a few of them odd. */
+/** Generates objects with many fields omitted, and a few of them odd. */
 export class OddDraw {
   readonly draw: Draw
   readonly #rates: OddRates
@@ -44,7 +44,7 @@ export class OddDraw {
     this.#rates = rates
   }
 
-  /** The required fields, and some of the optional ones. A field without a choice is omitted. */
+  /** The required fields, and some of the optional ones. A field without possible values is omitted. */
   record(
     required: Readonly<Record<string, Choices>>,
     optional: Readonly<Record<string, Choices>> = {},
@@ -60,7 +60,7 @@ export class OddDraw {
     return Object.fromEntries(fields.filter(([, value]) => value !== undefined))
   }
 
-  /** One of the choices. */
+  /** One of the values. */
   value(choices: Choices): unknown {
     if (this.#perMille(this.#rates.null)) return null
     if (this.#perMille(this.#rates.mistyped)) return this.draw.pick<unknown>(['text', 7, true, {}, ['text']])
@@ -72,7 +72,7 @@ export class OddDraw {
     return typeof value === 'function' ? (value as Make)(this) : value
   }
 
-  /** Makes a list of `low` to `high` items. */
+  /** A list of `low` to `high` items. */
   list(low: number, high: number, make: (draw: OddDraw, index: number) => unknown): unknown[] {
     return Array.from({ length: this.draw.between(low, high) }, (_, index) => make(this, index))
   }

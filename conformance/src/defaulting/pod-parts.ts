@@ -1,4 +1,4 @@
-/** Pods and templates of pods, drawn field by field. */
+/** Random pods and pod templates. */
 import { type Choices, type Fields, type Make, type OddDraw, odd } from './odd-draw.ts'
 
 const int32 = [0, 1, 5, 30, odd(-1), odd(2_147_483_648)]
@@ -26,7 +26,7 @@ const selectorRequirement: Make = (draw) =>
       ),
   ])(draw)
 
-/** A label selector, at times empty. */
+/** A label selector, sometimes empty. */
 export const labelSelector: Make = (draw) =>
   draw.record(
     {},
@@ -51,7 +51,7 @@ const amounts = {
   storage: [odd('1Gi'), undefined, undefined, undefined],
 }
 
-/** Amounts of resources of a container. */
+/** Resources of a container. */
 const resourceList: Make = (draw) => draw.record({}, amounts)
 
 const resources: Make = (draw) =>
@@ -239,7 +239,7 @@ const containerSecurity: Make = (draw) =>
     },
   )
 
-/** A container of a list of them. */
+/** A container of a list. */
 const container =
   (name: string, volumes: readonly string[], more: Readonly<Record<string, Choices>> = {}): Make =>
   (draw) =>
@@ -292,7 +292,7 @@ const items: Make = (draw) =>
     ),
   )
 
-/** A ConfigMap or a Secret as files; they differ in the name of the field for its name. */
+/** A ConfigMap or a Secret as files; they differ in the name of the field with its name. */
 const fileSource =
   (field: 'name' | 'secretName', names: Choices): Make =>
   (draw) => ({
@@ -537,7 +537,7 @@ const spread: Make = (draw) =>
     ),
   )
 
-/** Fields of a labelled pod that has rules about other pods, which take keys from its labels. */
+/** A labelled pod with rules about other pods that use the keys of its labels. */
 export const podWithLabelKeys: Make = (draw) => {
   const keys = [['app'], ['tier'], ['example.com/part', 'tier'], ['absent'], [], odd(['a b']), undefined]
   const term: Make = (one) =>

@@ -1,4 +1,4 @@
-/** Follows NodeClaims, Nodes and pods beside the operator, and keeps what they were like at every moment. */
+/** Observes NodeClaims, Nodes and pods independently of the operator, and records their history. */
 import {
   isConditionTrue,
   karpenterKinds,
@@ -11,10 +11,10 @@ import {
 import { type Cache, createCacheRegistry, type WatchingKubeClient } from '@tenon/kube'
 import { type Logger, SeededRandom, type SystemClock } from '@tenon/runtime'
 
-/** What was seen of a NodeClaim. Times are of the monotonic clock, in milliseconds. */
+/** The history of a NodeClaim, in monotonic milliseconds. */
 export interface ClaimLife {
   readonly pool: string
-  /** Ids of the groups that it was launched for, at first. */
+  /** IDs of the groups that it was launched for. */
   readonly groups: readonly string[]
   readonly createdMs: number
   /** Whether it was being deleted. */
@@ -23,11 +23,11 @@ export interface ClaimLife {
   goneMs?: number
 }
 
-/** What was seen of a Node. */
+/** The history of a Node. */
 export interface NodeLife {
   readonly pool: string
   readyMs?: number
-  /** When pods could come. */
+  /** When it first accepted pods. */
   openMs?: number
 }
 
@@ -35,7 +35,7 @@ export class Lookout {
   readonly claims = new Map<string, ClaimLife>()
   readonly nodes = new Map<string, NodeLife>()
   readonly pods: Cache<Pod>
-  /** Names of all pods of groups that were there at any time. */
+  /** Names of all pods of groups that ever existed. */
   readonly members = new Set<string>()
   /** Called after each change of a NodeClaim or pod. */
   readonly watchers = new Set<() => void>()
@@ -71,7 +71,7 @@ export class Lookout {
     this.#stop.abort()
   }
 
-  /** The NodeClaims of a NodePool that were there at any time. */
+  /** All NodeClaims of a NodePool that ever existed. */
   claimsOf(pool: string): readonly ClaimLife[] {
     return [...this.claims.values()].filter((claim) => claim.pool === pool)
   }

@@ -12,20 +12,20 @@ import {
   type ResourceType,
 } from '@tenon/api'
 
-/** On nodes, and what pods select: each scenario has nodes of its own. */
+/** A label of nodes that pods select: each scenario has its own nodes. */
 export const scenarioLabel = 'gangs.test/scenario'
 export const namespace = 'default'
 export const nodeClassName = 'gangs'
 
-/** As kube-apiserver 1.36 serves it. */
+/** The version that kube-apiserver 1.36 serves. */
 export const podGroupKind = podGroupKinds.kubernetes.find(
   ({ version }) => version === 'v1alpha2',
 ) as ResourceType<PodGroup>
 
 export interface PoolParts {
-  /** Of the nodes' label {@link scenarioLabel}; the pool's name unless given. */
+  /** Value of the nodes' label {@link scenarioLabel}; default: the pool's name. */
   readonly scenario?: string
-  /** Instance types; of 8 CPU unless given. */
+  /** Instance types; default: those with 8 CPU. */
   readonly types?: readonly string[]
   readonly zones?: readonly string[]
   readonly limits?: Readonly<Record<string, string>>
@@ -34,7 +34,7 @@ export interface PoolParts {
   readonly requirements?: NonNullable<NodePool['spec']['template']['spec']['requirements']>
 }
 
-/** Launches on-demand nodes, and keeps them unless told otherwise. */
+/** A NodePool with on-demand nodes, which are not disrupted by default. */
 export function pool(name: string, parts: PoolParts = {}): NewObject<NodePool> {
   const {
     scenario = name,
@@ -84,7 +84,7 @@ export function podGroup(
 export interface PodParts {
   /** The PodGroup it belongs to. */
   readonly group?: string
-  /** Of the nodes it may be on. */
+  /** The scenario whose nodes it may run on. */
   readonly scenario: string
   readonly cpu: string
   readonly spec?: Partial<PodSpec>
@@ -117,11 +117,11 @@ export function pod(name: string, { group, scenario, cpu, spec = {} }: PodParts)
 }
 
 export interface NodeParts {
-  /** On the node, and what pods select. */
+  /** Value of the node's scenario label. */
   readonly scenario: string
   readonly cpu: string
   readonly labels?: Readonly<Record<string, string>>
-  /** Nobody plays its kubelet: it is Ready for as long as it may be without, and pods that are deleted stay. */
+  /** Without a kubelet: it is Ready until the heartbeat times out, and deleted pods stay. */
   readonly isUntended?: boolean
 }
 

@@ -1,10 +1,10 @@
-/** Instances of which some are there in small numbers only, or late. */
+/** A provider with limited stock, or delays, of some instances. */
 import { admitsValue, type InstanceType, labels, type NodeClaim } from '@tenon/api'
 import { ProviderError, type ProviderInstance } from '@tenon/provider'
 import { defaultCatalogue, KwokProvider } from '@tenon/provider-kwok'
 import type { Clock } from '@tenon/runtime'
 
-/** The driver of the devices that nodes of {@link deviceType} have. */
+/** The driver of the devices of {@link deviceType}. */
 export const deviceDriver = 'gpu.gangs.test'
 export const deviceType = 'm-8x-amd64-linux'
 
@@ -16,11 +16,11 @@ export function catalogueWithDevice(): readonly InstanceType[] {
   )
 }
 
-/** The provider `kwok`, which sells the cheapest type that a claim admits as often as it has it. */
+/** The provider `kwok`, which launches the cheapest type that a claim allows and that is in stock. */
 export class StockedProvider extends KwokProvider {
-  /** Instances that are left, by `TYPE/ZONE`; of others there is no end. */
+  /** Remaining instances by `TYPE/ZONE`; others are unlimited. */
   readonly stock = new Map<string, number>()
-  /** So much later than the one before it comes each instance of a NodePool; in milliseconds. */
+  /** Delay of each instance of a NodePool after the previous one, in milliseconds. */
   readonly lagMs = new Map<string, number>()
   readonly #clock: Clock
   readonly #launches = new Map<string, number>()

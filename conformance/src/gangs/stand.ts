@@ -1,4 +1,4 @@
-/** The operator in this process, with groups on, on a control plane that schedules groups. */
+/** The operator in this process, with groups enabled, on a control plane that schedules groups. */
 import { conditionOf, karpenterKinds, kinds, labels, type NodeClaim, type Pod } from '@tenon/api'
 import {
   createCacheRegistry,
@@ -32,7 +32,7 @@ import { catalogueWithDevice, StockedProvider } from './provider.ts'
 
 const pollMs = 50
 const linesShown = 60
-/** What the controller's command sets for its client. */
+/** As the controller's command sets it. */
 const rate = { perSecond: 200, burst: 300 }
 
 interface Parts {
@@ -46,23 +46,23 @@ interface Parts {
   readonly close: () => void
 }
 
-/** A gang, and the pods made of it. */
+/** A gang and its pods. */
 export interface GangParts extends Omit<PodParts, 'group'> {
   readonly minCount: number
-  /** As many as must run together unless given. */
+  /** Default: as many as must run together. */
   readonly pods?: number
   /** Further fields of the PodGroup's spec. */
   readonly group?: Readonly<Record<string, unknown>>
 }
 
 export class GangStand {
-  /** An administrator's. */
+  /** With an administrator's rights. */
   readonly client: KubeClient
   readonly operator: Operator
   readonly provider: StockedProvider
   readonly lookout: Lookout
   readonly clock: SystemClock
-  /** What the operator asked the API server for, each as `METHOD path`. */
+  /** Requests of the operator to the API server, as `METHOD path`. */
   readonly requests: readonly string[]
   readonly #notes: Notes
   readonly #close: () => void
@@ -142,12 +142,12 @@ export class GangStand {
 
   async stop(): Promise<void> {
     await this.operator.stop()
-    // What is left is tried for hours once the API server is gone.
+    // Otherwise pending writes are retried for hours after the API server has stopped.
     await this.#notes.recorder?.flush()
     this.#close()
   }
 
-  /** Waits until `probe` answers something else than undefined or false. */
+  /** Waits until `probe` returns anything but undefined or false. */
   async until<T>(what: string, seconds: number, probe: () => T | undefined | false): Promise<T> {
     const deadline = this.clock.monotonic() + seconds * 1000
     for (;;) {
@@ -159,7 +159,7 @@ export class GangStand {
     }
   }
 
-  /** A NodePool, once it may launch. */
+  /** Creates a NodePool, and waits until it is ready. */
   async pool(name: string, parts: PoolParts = {}): Promise<void> {
     await this.client.create(karpenterKinds.nodePool, pool(name, parts))
     await this.until(`NodePool ${name} is ready`, 20, () => {
@@ -168,7 +168,7 @@ export class GangStand {
     })
   }
 
-  /** A Ready Node that no NodePool launched. */
+  /** Creates a Ready Node that no NodePool launched. */
   async node(name: string, parts: NodeParts): Promise<void> {
     await this.client.create(kinds.node, foreignNode(name, parts))
     await this.until(`Node ${name} is Ready`, 20, () =>
@@ -182,25 +182,25 @@ export class GangStand {
     await this.client.create(podGroupKind, podGroup(name, minCount, more))
   }
 
-  /** Pods `NAME-0` and so on. */
+  /** Creates pods `NAME-0` and so on. */
   async pods(name: string, count: number, parts: PodParts, from = 0): Promise<void> {
     for (let at = from; at < from + count; at++)
       await this.client.create(kinds.pod, pod(`${name}-${at}`, parts))
   }
 
-  /** A PodGroup and its pods. */
+  /** Creates a PodGroup and its pods. */
   async gang(name: string, { minCount, pods = minCount, group, ...parts }: GangParts): Promise<void> {
     await this.group(name, minCount, group)
     await this.pods(name, pods, { ...parts, group: name })
   }
 
-  /** Deletes the pods of a gang: one that is refused keeps the scheduler busy. */
+  /** Deletes the pods of a gang: one that does not fit keeps the scheduler busy. */
   async end(group: string): Promise<void> {
     const own = this.lookout.pods.list().filter(({ spec }) => spec.schedulingGroup?.podGroupName === group)
     await Promise.all(own.map(({ metadata: { name } }) => this.remove(name)))
   }
 
-  /** Deletes a pod at once. */
+  /** Deletes a pod immediately. */
   async remove(name: string): Promise<void> {
     try {
       await this.client.delete(kinds.pod, { name, namespace }, { gracePeriodSeconds: 0 })
@@ -220,7 +220,7 @@ export class GangStand {
     }
   }
 
-  /** What the scheduler says of the pods of a group, and how far the nodes of its NodeClaims are. */
+  /** The scheduler's messages about the pods of a group, and the state of its NodeClaims. */
   #wordsOn(group: string): string {
     const pods = this.lookout.pods.list().filter(({ spec }) => spec.schedulingGroup?.podGroupName === group)
     const words = pods.map(({ metadata, spec, status }) => {
@@ -242,7 +242,7 @@ export class GangStand {
       .map(({ metadata, spec }) => `${metadata.name} ${JSON.stringify(spec?.taints ?? [])}`)
   }
 
-  /** Waits until an event tells of a NodeClaim of the NodePool that it is not disrupted because of these facts. */
+  /** Waits for an event that a NodeClaim of the NodePool is not disrupted for these reasons. */
   async untilBlocked(nodePool: string, facts: string, seconds: number): Promise<void> {
     const told = () =>
       this.liveClaims(nodePool).flatMap(({ metadata }) => this.events('DisruptionBlocked', metadata.name))
@@ -259,7 +259,7 @@ export class GangStand {
     }
   }
 
-  /** NodeClaims of a NodePool that are not going away. */
+  /** NodeClaims of a NodePool that are not being deleted. */
   liveClaims(nodePool: string): readonly NodeClaim[] {
     return this.operator.caches.nodeClaims
       .list()
@@ -269,7 +269,7 @@ export class GangStand {
       )
   }
 
-  /** Messages of events of one reason about an object. */
+  /** Messages of events with a reason about an object. */
   events(reason: string, name: string): readonly string[] {
     return this.#notes.events
       .filter((event) => event.reason === reason && event.object.metadata.name === name)
@@ -283,7 +283,7 @@ export class GangStand {
   }
 }
 
-/** Takes log and events of the operator. */
+/** Records log and events of the operator. */
 class Notes implements Logger, EventRecorder {
   readonly events: EventInput[] = []
   readonly lines: string[] = []
@@ -303,13 +303,13 @@ class Notes implements Logger, EventRecorder {
     )
   }
 
-  /** The last lines that may tell why something does not happen. */
+  /** The last lines that may explain a failure. */
   last(count: number): readonly string[] {
     return this.lines.filter((line) => !line.includes('DisruptionBlocked')).slice(-count)
   }
 
   debug(): void {
-    // Not of interest.
+    // Debug lines are dropped.
   }
 
   info(message: string, fields?: LogFields): void {

@@ -1,4 +1,4 @@
-/** The same cases put to kube-scheduler and to the embedded scheduler. */
+/** Gets the answers of kube-scheduler and of the embedded scheduler to the same cases. */
 import { kinds, type Pod, type UnstructuredObject } from '@tenon/api'
 import { ApiError, type LocalApi } from '@tenon/devcluster'
 import { schedulingVerdicts } from '@tenon/devcluster/scheduling-verdicts'
@@ -9,19 +9,19 @@ import { inParallel } from '../parallel.ts'
 import type { BareScheduler } from './bare-scheduler.ts'
 import { type CaseObject, type PlacementCase, runtimeClasses } from './cases.ts'
 
-/** Where each pod of a case could be placed, and what was not even taken. */
+/** Where each pod of a case could be placed, and which objects were rejected. */
 export interface Answer {
   /** Names of nodes by name of the pod. */
   readonly nodes: Readonly<Record<string, readonly string[]>>
-  /** Objects that the API server refused, with its words. */
+  /** Objects that the API server rejected, with its messages. */
   readonly refused: Readonly<Record<string, string>>
-  /** The scheduler's words about each pod that fits nowhere, or about the nodes that did not take it. */
+  /** The scheduler's messages about each pod that fits nowhere, or about the nodes that do not fit. */
   readonly reasons: Readonly<Record<string, unknown>>
 }
 
 const pollMs = 100
 const verdictMs = 60_000
-/** In which the scheduler hears of what the API server has: its watches are not in step with each other. */
+/** Time for the scheduler's watches to catch up: they are not synchronized. */
 const hearsayMs = 500
 
 const labelOf = ({ kind, metadata: { name, namespace = '' } }: UnstructuredObject): string =>
@@ -37,7 +37,7 @@ export async function prepare({ client }: BareScheduler): Promise<void> {
   for (const { type, object } of runtimeClasses) await client.create(type, object)
 }
 
-/** Asks kube-scheduler about many cases at once, and leaves none of their nodes and pods in question. */
+/** Asks kube-scheduler about many cases at once, and deletes their nodes and pods. */
 export async function askKubernetes(
   scheduler: BareScheduler,
   clock: Clock,
@@ -102,7 +102,7 @@ export async function askKubernetes(
   return answers
 }
 
-/** Waits until the scheduler has given its opinion of each pod, by UID. */
+/** Waits until the scheduler has decided about each pod, by UID. */
 async function verdicts(
   { client }: BareScheduler,
   clock: Clock,
@@ -124,7 +124,7 @@ async function verdicts(
   }
 }
 
-/** Asks the embedded scheduler about a case, in an embedded API server of its own. */
+/** Asks the embedded scheduler about a case, with a new embedded API server. */
 export function askEmbedded(one: PlacementCase): Answer {
   const clock = new VirtualClock()
   const random = new SeededRandom(7)
@@ -164,7 +164,7 @@ function createIn(api: LocalApi, { type, object, status }: CaseObject): void {
   api.create(type, object)
   if (status) api.patch(type, namespace, name, { status }, 'status')
   if (type !== kinds.node) return
-  // The API server marks new nodes as not ready; here nobody else would take that back.
+  // The API server adds the not-ready taint to new nodes; nobody else would remove it here.
   const { taints = null } = (object['spec'] ?? {}) as { readonly taints?: unknown }
   api.patch(type, namespace, name, { spec: { taints } })
 }

@@ -1,4 +1,4 @@
-/** kube-scheduler with an API server of its own and no controllers, asked where pods could be placed. */
+/** Runs kube-scheduler with its own API server and without controllers, to ask where pods could be placed. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -13,10 +13,10 @@ import { prepareCredentials, writeKubeconfigs } from '../credentials.ts'
 import { ProcessGroup } from '../processes.ts'
 
 const startTimeoutMs = 60_000
-/** No controller is there to give service accounts, to take finalizers off, or to find nodes ready. */
+/** No controller creates service accounts, removes finalizers, or marks nodes as ready. */
 const withoutControllers = ['ServiceAccount', 'StorageObjectInUseProtection', 'TaintNodesByCondition']
 
-/** A scheduler that binds nothing: its extender refuses every node, having noted which ones are left to it. */
+/** A scheduler that binds nothing: its extender rejects every node, and records the nodes that passed the filters. */
 export class BareScheduler {
   readonly client: KubeClient
   /** Nodes that passed all filters, by pod UID; pods without any are absent. */
@@ -33,7 +33,7 @@ export class BareScheduler {
     this.#stop = stop
   }
 
-  /** @throws Error when a program ends or the API server is not ready after {@link startTimeoutMs}. */
+  /** @throws Error if a program ends or the API server is not ready after {@link startTimeoutMs}. */
   static async start(clock: Clock): Promise<BareScheduler> {
     const progress = (line: string) => process.stderr.write(`${line}\n`)
     const names = ['etcd', 'kube-apiserver', 'kube-scheduler'] as const
@@ -60,7 +60,7 @@ export class BareScheduler {
     }
   }
 
-  /** Ends the programs and removes what they wrote. */
+  /** Stops the programs and removes their files. */
   stop(): Promise<void> {
     return this.#stop()
   }
@@ -114,7 +114,7 @@ function schedulerConfiguration(kubeconfig: string, port: number): string {
     kind: 'KubeSchedulerConfiguration',
     clientConnection: { kubeconfig, qps: 1000, burst: 2000 },
     leaderElection: { leaderElect: false },
-    // All nodes are looked at, and each pod is tried once while its case is there.
+    // All nodes are evaluated, and each pod is tried only once.
     percentageOfNodesToScore: 100,
     podInitialBackoffSeconds: 60,
     podMaxBackoffSeconds: 60,
@@ -129,7 +129,7 @@ function schedulerConfiguration(kubeconfig: string, port: number): string {
   })
 }
 
-/** What kube-scheduler sends and takes has no names of its own in JSON: it is spelt as in Go. */
+/** kube-scheduler's extender API has no JSON tags: fields have their Go names. */
 interface ExtenderArguments {
   readonly Pod: { readonly metadata: { readonly uid: string } }
   readonly NodeNames?: readonly string[]

@@ -1,30 +1,30 @@
 /**
- * Random clusters with pods to place in them. What one case holds never concerns another: topology keys,
- * node names, namespaces and storage classes carry the case's name, so that many fit into one API server.
+ * Random clusters with pods to place in them. Cases do not affect each other: topology keys, node names,
+ * namespaces and storage classes contain the case's name, so that many fit into one API server.
  */
 import { kinds, type ResourceType, type UnstructuredObject } from '@tenon/api'
 import { type Draw, proofKinds } from '../scheduling-proof/objects.ts'
 import { drawVolumes, type VolumeChoice } from './volumes.ts'
 
-/** An object to create, with where its kind is served. */
+/** An object to create, and its resource. */
 export interface CaseObject {
   readonly type: ResourceType
   readonly object: UnstructuredObject
-  /** Written to the status subresource afterwards; creation drops what the object says of it. */
+  /** Written to the status subresource afterwards, as creation drops the status. */
   readonly status?: Readonly<Record<string, unknown>>
-  /** Deleted with the usual grace when all objects are there: a bound pod is then terminating. */
+  /** Deleted with its grace period once all objects exist: a bound pod is then terminating. */
   readonly isDeleted?: boolean
 }
 
-/** A cluster at rest and the pods that are asked about, each by itself. */
+/** A cluster at rest and pods to place, each by itself. */
 export interface PlacementCase {
   readonly name: string
-  /** In the order of their creation; the pods among them are bound. */
+  /** In order of their creation; pods among them are bound. */
   readonly objects: readonly CaseObject[]
   readonly probes: readonly UnstructuredObject[]
 }
 
-/** Fields of a pod or node as they are sent; also such that no type of this code base knows. */
+/** Fields of a pod or node as they are sent, including ones without a type here. */
 type Fields = Readonly<Record<string, unknown>>
 
 const image = 'registry.k8s.io/pause:3.10'
@@ -34,7 +34,7 @@ const tiers = ['x', 'y'] as const
 const taintKeys = ['dedicated', 'hazard'] as const
 const effects = ['NoSchedule', 'NoExecute', 'PreferNoSchedule'] as const
 
-/** Runtime classes that pods of every case name: overhead, and a class for certain nodes only. */
+/** Runtime classes that pods of every case use: overhead, and a class for certain nodes only. */
 export const runtimeClasses: readonly CaseObject[] = [
   {
     type: proofKinds.runtimeClass,
@@ -61,7 +61,7 @@ export const runtimeClasses: readonly CaseObject[] = [
   },
 ]
 
-/** Draws the case of this name; equal draws give equal cases. */
+/** Generates the case with this name; deterministic. */
 export function drawCase(name: string, draw: Draw): PlacementCase {
   return new CaseDraw(name, draw).whole()
 }
@@ -100,7 +100,7 @@ class CaseDraw {
     }
   }
 
-  /** Mostly on a node that exists, alive or on its way out, and sometimes ended. */
+  /** Usually on an existing node, running or terminating, and sometimes completed. */
   #boundPod(name: string, choices: readonly VolumeChoice[]): CaseObject {
     const draw = this.#draw
     const nodeName = draw.chance(3) ? `${this.#name}-gone` : draw.pick(this.#nodes)
@@ -201,7 +201,7 @@ class CaseDraw {
     }
   }
 
-  /** Affinity of any pod, and what only pods to be placed have. */
+  /** Constraints of any pod, and those of pods to place only. */
   #constraints(isProbe: boolean): Fields {
     const draw = this.#draw
     const affinity = {
@@ -259,7 +259,7 @@ class CaseDraw {
       ...(isFirst && draw.chance(10) && { 'example.com/gpu': draw.pick(['1', '2']) }),
       ...(isFirst && draw.chance(4) && { 'hugepages-2Mi': '32Mi', cpu: '100m' }),
     }
-    // What has a limit and no request requests its limit.
+    // A limit without a request is the request.
     const isByLimit = draw.chance(10)
     const limits = isByLimit ? { ...requests, ...whole } : whole
     const port = draw.pick([8080, 8081, 9090])

@@ -1,11 +1,11 @@
-/** Random volumes of a case: claims in every state, storage classes, limits of CSI drivers, volumes in the pod itself. */
+/** Random volumes of a case: claims in every state, storage classes, limits of CSI drivers, ephemeral volumes. */
 import { kinds, type UnstructuredObject } from '@tenon/api'
 import type { Draw } from '../scheduling-proof/objects.ts'
 import type { CaseObject } from './cases.ts'
 
-/** What a pod can mount. */
+/** A volume source for pods. */
 export interface VolumeChoice {
-  /** The only namespace whose pods can; all when absent. */
+  /** The only namespace whose pods can use it; undefined: all. */
   readonly namespace: string | undefined
   readonly source: Readonly<Record<string, unknown>>
 }
@@ -14,7 +14,7 @@ const driver = 'csi.test'
 const zoneLabel = 'topology.kubernetes.io/zone'
 const modes = ['ReadWriteOnce', 'ReadWriteMany', 'ReadWriteOncePod'] as const
 
-/** Draws the volumes of the case `name`. */
+/** Generates the volumes of the case `name`. */
 export function drawVolumes(
   name: string,
   namespaces: readonly string[],
@@ -46,7 +46,7 @@ export function drawVolumes(
   return { objects, choices }
 }
 
-/** Volumes that Kubernetes still keeps from being mounted twice on a node, besides one that concerns nobody. */
+/** Volumes that Kubernetes still does not mount twice on a node, and an unrelated one. */
 function inTreeSources(draw: Draw): readonly VolumeChoice['source'][] {
   return draw.some(
     [
@@ -146,7 +146,7 @@ function claim(parts: ClaimParts, draw: Draw): readonly CaseObject[] {
   const volumeName = `${namespace}-${claimName}`
   const storage = draw.pick(['1Gi', '3Gi'])
   const annotations = {
-    // The volume controller's last word on a binding.
+    // The final state that the volume controller sets on a binding.
     ...(isBound && draw.chance(90) && { 'pv.kubernetes.io/bind-completed': 'yes' }),
     ...(!isBound && draw.chance(15) && { 'volume.kubernetes.io/selected-node': draw.pick(nodes) }),
   }

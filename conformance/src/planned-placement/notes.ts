@@ -1,9 +1,9 @@
-/** What the operator logs and what events it records, kept for judging. */
+/** Records log and events of the operator. */
 import type { EventInput, EventRecorder } from '@tenon/kube'
 import type { LogFields, Logger, SystemClock } from '@tenon/runtime'
 import type { Timeline } from './timeline.ts'
 
-/** Steps of the way to a node, by what the operator logs about them. */
+/** Steps on the way to a node, by the operator's log messages. */
 const steps: Readonly<Record<string, string>> = {
   'found provisionable pod(s)': 'decision',
   'computed new nodeclaim(s) to fit pod(s)': 'launch decided',
@@ -13,14 +13,14 @@ const steps: Readonly<Record<string, string>> = {
   'initialized nodeclaim': 'claim initialized',
 }
 
-/** Takes log and events of the operator. */
+/** Records log and events of the operator. */
 export class Notes implements Logger {
-  /** Where each pod was first meant to go: pod UID to NodeClaim. */
+  /** The first NodeClaim that each pod was planned for, by pod UID. */
   readonly plan = new Map<string, string>()
   launches: number[] = []
   complaints: string[] = []
   lines: string[] = []
-  /** Takes the events in turn. */
+  /** The operator's event recorder; receives the events. */
   events: EventRecorder | undefined
   readonly #clock: SystemClock
   readonly #timeline: Timeline
@@ -46,7 +46,7 @@ export class Notes implements Logger {
   }
 
   debug(): void {
-    // Not of interest.
+    // Debug lines are dropped.
   }
 
   info(message: string, fields?: LogFields): void {

@@ -1,22 +1,22 @@
-/** What the operator asked the API server for, by kind, verb and answer. */
+/** Counts the operator's requests to the API server by kind, verb and status. */
 import type { RequestSample } from '@tenon/kube'
 
-/** One kind of request, and how often it was answered so. */
+/** One kind of request with one status, and how often it occurred. */
 export interface RequestCount {
   /** Such as `PATCH pods/status`. */
   readonly what: string
-  /** HTTP status; 0 when there was no answer. */
+  /** HTTP status; 0 without a response. */
   readonly status: number
   readonly count: number
-  /** From sending to the answer, on average. */
+  /** Average duration. */
   readonly meanMs: number
 }
 
-/** Counts requests from its making, or from the last {@link reset}, on. */
+/** Counts requests from its creation, or from the last {@link reset}, on. */
 export class RequestCounts {
   readonly #sums = new Map<string, { count: number; durationMs: number }>()
 
-  /** To be given to the client. */
+  /** To be passed to the client. */
   readonly onRequest = ({ method, path, status, durationMs }: RequestSample): void => {
     const key = `${method} ${resourceOf(path)} ${status}`
     const sum = this.#sums.get(key) ?? { count: 0, durationMs: 0 }
@@ -27,7 +27,7 @@ export class RequestCounts {
     this.#sums.clear()
   }
 
-  /** The most frequent first. */
+  /** Most frequent first. */
   get counts(): readonly RequestCount[] {
     return Array.from(this.#sums, ([key, { count, durationMs }]) => {
       const at = key.lastIndexOf(' ')
@@ -37,7 +37,7 @@ export class RequestCounts {
   }
 }
 
-/** `pods/status` of the path of a pod's status; the path itself when it names no resource. */
+/** `pods/status` of the path of a pod's status; the path itself if it names no resource. */
 function resourceOf(path: string): string {
   const [, ...parts] = (path.split('?')[0] ?? '').split('/')
   const rest = parts.slice(parts[0] === 'api' ? 2 : 3)

@@ -1,4 +1,4 @@
-/** The operator in this process on a real control plane, with what it planned kept for judging. */
+/** The operator in this process on a real control plane, with its plans recorded. */
 import {
   conditionOf,
   karpenterKinds,
@@ -33,7 +33,7 @@ const preparingMs = 60_000
 const parallelWrites = 16
 const poolName = 'planned'
 const className = 'planned-placement'
-/** What the controller's command sets for its client. */
+/** As the controller's command sets it. */
 const rate = { perSecond: 200, burst: 300 }
 
 export type Requirements = NonNullable<NodePool['spec']['template']['spec']['requirements']>
@@ -47,10 +47,10 @@ export interface Group {
 }
 
 export interface PlayOptions {
-  /** Of the nodes, beside Linux and on demand. */
+  /** Requirements of the nodes, besides Linux and on-demand. */
   readonly requirements?: Requirements
   readonly withinMs: number
-  /** Nodes may be launched only once the scheduler has refused every pod, so that one decision sees them all. */
+  /** Launches start only once the scheduler has rejected every pod, so that one decision sees them all. */
   readonly isRefusedFirst?: boolean
 }
 
@@ -59,14 +59,14 @@ export interface Outcome {
   readonly bound: number
   readonly wherePlanned: number
   readonly nodes: number
-  /** NodeClaims of each decision that launched some. */
+  /** Number of NodeClaims of each decision that launched some. */
   readonly launches: readonly number[]
   readonly pricePerHour: number
-  /** Longest time from a Node's appearance to its registration. */
+  /** Longest time from a Node's creation to its registration. */
   readonly slowestRegistrationMs: number
-  /** From the first Deployment, or the NodePool when pods were refused first, until every pod was Ready. */
+  /** From the first Deployment (or, if pods were rejected first, the NodePool) until every pod was Ready. */
   readonly seconds: number
-  /** CPU time of this process meanwhile. */
+  /** CPU time of this process in that time. */
   readonly cpuSeconds: number
   readonly nominations: number
   readonly steps: readonly Span[]
@@ -84,7 +84,7 @@ interface Parts {
   readonly close: () => void
 }
 
-/** One operator with the provider `kwok`. */
+/** An operator with the provider `kwok`. */
 export class Stand {
   readonly #parts: Parts
   readonly #appearedAt = new Map<string, number>()
@@ -147,7 +147,7 @@ export class Stand {
     })
   }
 
-  /** Creates the groups as Deployments and tells what stood when all pods were Ready, or it took too long. */
+  /** Creates the groups as Deployments and reports the state once all pods are Ready, or on timeout. */
   async play(
     groups: readonly Group[],
     { requirements = [], withinMs, isRefusedFirst = false }: PlayOptions,
@@ -178,7 +178,7 @@ export class Stand {
     const seconds = (clock.monotonic() - start) / 1000
     const { user, system } = process.cpuUsage(cpuBefore)
     const counts = requests.counts
-    // A pass that was in progress may still launch.
+    // A pass in progress may still launch.
     await clock.sleep(3000)
     return {
       pods: total,
@@ -225,12 +225,12 @@ export class Stand {
     }
   }
 
-  /** What the operator logged, for a failure's report. */
+  /** The operator's log, for failure reports. */
   get log(): readonly string[] {
     return this.#parts.notes.lines
   }
 
-  /** Removes everything that {@link play} made. */
+  /** Removes everything that {@link play} created. */
   async clear(groups: readonly Group[]): Promise<void> {
     const { clock, client, operator, notes } = this.#parts
     const { pods, nodes, nodeClaims, nodePools } = operator.caches
@@ -269,7 +269,7 @@ export class Stand {
       .catch(ignoringGone)
   }
 
-  /** What the launched types cost on demand. */
+  /** The on-demand price of the launched types. */
   async #price(claims: readonly NodeClaim[]): Promise<number> {
     const prices = new Map(
       defaultCatalogue().map(({ name, offerings }) => [
@@ -315,7 +315,7 @@ export class Stand {
   }
 }
 
-/** Launches on-demand Linux nodes that meet the requirements, and keeps them. */
+/** A NodePool with on-demand Linux nodes that meet the requirements; it is never disrupted. */
 function pool(requirements: Requirements): NodePool {
   return {
     apiVersion: 'karpenter.sh/v1',

@@ -1,23 +1,23 @@
-/** When each step from a decision to running pods was taken, and how often. */
+/** When each step from a decision to running pods happened, and how often. */
 
-/** Times are in seconds since the {@link Timeline.start}. */
+/** In seconds since {@link Timeline.start}. */
 export interface Span {
   readonly step: string
   readonly count: number
   readonly first: number
-  /** When half of it, and 95 %, had happened. */
+  /** When 50 % and 95 % had happened. */
   readonly half: number
   readonly most: number
   readonly last: number
 }
 
-/** Marks steps by the monotonic clock. */
+/** Records steps with the monotonic clock. */
 export class Timeline {
   readonly #now: () => number
   readonly #marks = new Map<string, number[]>()
   #startMs = 0
 
-  /** @param now milliseconds of a monotonic clock. */
+  /** @param now monotonic milliseconds. */
   constructor(now: () => number) {
     this.#now = now
   }
@@ -34,7 +34,7 @@ export class Timeline {
     else times.push(seconds)
   }
 
-  /** In order of their beginnings. */
+  /** Sorted by their beginnings. */
   get spans(): readonly Span[] {
     return Array.from(this.#marks, ([step, times]) => {
       const at = (share: number) => times[Math.ceil(share * times.length) - 1] ?? Number.NaN

@@ -1,4 +1,4 @@
-/** Pods whose plan is worth following, and what they may cost. */
+/** Workloads whose plans are interesting, and limits of their price. */
 import type { Group, Requirements } from './stand.ts'
 
 /** Shapes that fit together on nodes of several kinds. */
@@ -13,13 +13,13 @@ export const eightShapes: readonly Group[] = [
   ['750m', '6Gi'],
 ].map(([cpu = '', memory = ''], index) => ({ name: `shape-${index}`, replicas: 100, cpu, memory }))
 
-/** Per hour: what the cheapest fractions of nodes would cost that hold the eight shapes. */
+/** Per hour: the price if the cheapest nodes could be bought in fractions. */
 export const lowerBoundPerHour = 29.3
 
-/** What Karpenter takes until the pods of the eight shapes are Ready, in seconds, on two cores. */
+/** Karpenter's time until the pods of the eight shapes are Ready, in seconds, on two cores. */
 export const referenceSeconds = 25.9
 
-/** Nodes of at most 16 CPU, of which the eight shapes take some 64. */
+/** Nodes of at most 16 CPU; the eight shapes need about 64 of them. */
 export const smallNodes: Requirements = [
   { key: 'karpenter.kwok.sh/instance-cpu', operator: 'Lt', values: ['17'] },
 ]

@@ -1,4 +1,4 @@
-/** The operator in this process, with its decisions kept for judging. */
+/** The operator in this process, with its decisions recorded. */
 import { type KubeObject, nodeClaimCrd, type NodePool, nodePoolCrd, type ResourceType } from '@tenon/api'
 import {
   createCacheRegistry,
@@ -17,25 +17,25 @@ export interface AutoscalerOptions {
   readonly kubeconfigPath: string
   readonly clock: Clock
   readonly random: Random
-  /** Whether the scheduler is told the plan; otherwise plans must hold whatever it makes of the nodes. */
+  /** Whether the scheduler gets the plan; otherwise plans must work whatever it does. */
   readonly plannedPlacement: boolean
-  /** Stretches the harness' own limits on slow hosts; 1 is usual. */
+  /** Factor on the harness' timeouts, for slow hosts; usually 1. */
   readonly patience: number
 }
 
-/** What the operator said since {@link Autoscaler.forget}. */
+/** The operator's decisions since {@link Autoscaler.forget}. */
 export interface Decisions {
-  /** Passes that had pods to place, from the first that launched something. */
+  /** Passes with pending pods, from the first that launched something. */
   readonly passes: number
-  /** NodeClaims of each pass that wanted some. */
+  /** Number of NodeClaims of each pass that created some. */
   readonly launches: readonly number[]
-  /** Where the pod was meant to go when it first was: pod UID to NodeClaim. */
+  /** The first NodeClaim that each pod was planned for, by pod UID. */
   readonly plan: ReadonlyMap<string, string>
-  /** NodeClaims a pod was meant for after that, when others: pod UID to NodeClaims. */
+  /** Other NodeClaims that a pod was planned for later, by pod UID. */
   readonly changes: ReadonlyMap<string, ReadonlySet<string>>
-  /** Why a pod found no place in the first pass that launched something: pod UID to reason. */
+  /** Why a pod fit nowhere in the first pass that launched something, by pod UID. */
   readonly refusals: ReadonlyMap<string, string>
-  /** The same for later passes, the last reason of each pod. */
+  /** The same for later passes: the last reason of each pod. */
   readonly laterRefusals: ReadonlyMap<string, string>
 }
 
@@ -70,7 +70,7 @@ export class Autoscaler {
     this.#close = close
   }
 
-  /** Applies the CRDs and starts an operator that leads. */
+  /** Installs the CRDs and starts an operator that leads. */
   static async start({
     kubeconfigPath,
     clock,
@@ -93,11 +93,11 @@ export class Autoscaler {
       provider,
       settings: {
         ...defaultSettings,
-        // Short, so that several passes look at a launch before its nodes are there.
+        // Short, so that several passes run between a launch and its nodes.
         batchIdleMs: 300,
         batchMaxMs: 5000,
         pendingRetryMs: 100,
-        // What is to be proved is the plan, also where the control plane takes its time.
+        // The plan is to be verified, even if the control plane is slow.
         nominationHoldMs: 20_000 * patience,
         featureGates: { ...defaultSettings.featureGates, plannedPlacement },
       },
@@ -111,12 +111,12 @@ export class Autoscaler {
     return this.#journal
   }
 
-  /** What went wrong and was logged as such. */
+  /** Logged errors. */
   get complaints(): readonly string[] {
     return this.#journal.complaints
   }
 
-  /** The log of the current round, for a failure's report. */
+  /** The log of the current round, for failure reports. */
   get log(): readonly string[] {
     return this.#journal.lines
   }
@@ -125,7 +125,7 @@ export class Autoscaler {
     this.#journal.forget()
   }
 
-  /** Whether the provider has anything to sell; not at first. */
+  /** Whether the provider offers anything; not at first. */
   offer(isOpen: boolean): void {
     this.#provider.isOpen = isOpen
   }
@@ -136,7 +136,7 @@ export class Autoscaler {
   }
 }
 
-/** Takes log and events of the operator, and reads decisions off them. */
+/** Records log and events of the operator, and derives decisions from them. */
 class Journal implements Logger, Decisions {
   passes = 0
   launches: number[] = []
@@ -146,7 +146,7 @@ class Journal implements Logger, Decisions {
   laterRefusals: Map<string, string> = new Map()
   complaints: string[] = []
   lines: string[] = []
-  /** Refusals of the pass in progress. */
+  /** Pods that the current pass could not place. */
   #refused = new Map<string, string>()
   readonly #clock: Clock
 
@@ -189,7 +189,7 @@ class Journal implements Logger, Decisions {
       if (this.launches.length > 0) this.passes++
     }
     if (message === 'computed new nodeclaim(s) to fit pod(s)') {
-      // A pass tells its refusals before what it launches.
+      // A pass reports unschedulable pods before its launches.
       if (this.launches.length === 0) {
         this.refusals = this.#refused
         this.passes = 1
@@ -229,7 +229,7 @@ interface Definition extends KubeObject {
   }
 }
 
-/** Installs the CRDs, and waits until each kind is served; those that are installed already stay. */
+/** Installs the CRDs, and waits until each kind is served; existing ones stay. */
 export async function applyCrds(
   client: KubeClient,
   clock: Clock,
@@ -243,7 +243,7 @@ export async function applyCrds(
       if (!isKubeError(error, 'alreadyExists')) throw error
     })
   }
-  // Only an answer proves it: a CRD is Established a moment before its kind is served.
+  // Only a response proves it: a CRD is Established a moment before its kind is served.
   for (const served of definitions.flatMap(servedTypes)) {
     while (!(await isServed(client, served))) await clock.sleep(100)
   }

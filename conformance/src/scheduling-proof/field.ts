@@ -20,9 +20,9 @@ import { type Outcome, outcomeOf } from './outcome.ts'
 import { VolumeProvisioner } from './volume-provisioner.ts'
 
 const pollMs = 50
-/** Claims appear this long before their nodes do, so that passes in between must count on them. */
+/** Claims exist this long before their nodes, so that passes in between must count on them. */
 const nodeRegistrationDelay = '1s'
-/** How long a pod may wait for nothing before the scheduler is made to look at it again. */
+/** How long a pod may be pending without a change before the scheduler is made to retry it. */
 const nudgeMs = 5000
 const preparingMs = 15_000
 const leavingMs = 15_000
@@ -51,7 +51,7 @@ export class Field {
 
   /**
    * @param folder of the control plane.
-   * @param patience stretches every limit; 1 is usual.
+   * @param patience factor on every timeout; usually 1.
    */
   constructor(autoscaler: Autoscaler, clock: Clock, folder: string, patience: number) {
     this.#autoscaler = autoscaler
@@ -85,9 +85,9 @@ export class Field {
   }
 
   /**
-   * Creates the items; once the scheduler has refused every pod, lets nodes be launched, and tells what
-   * stood when all pods were bound or `withinMs` had passed. Leaves the cluster as it was.
-   * @param rules.isOneDecision stops the pools after the first decision that launches.
+   * Creates the items. Once the scheduler has rejected every pod, enables launches, and reports the state when
+   * all pods are bound or after `withinMs`. Cleans up.
+   * @param rules.isOneDecision disables the pools after the first decision that launches.
    */
   async play(items: readonly Item[], { withinMs, isOneDecision }: Rules): Promise<Outcome> {
     const wanted = items.reduce((sum, each) => sum + each.pods, 0)
@@ -100,7 +100,7 @@ export class Field {
       if (isOneDecision) await this.#stopLaunching()
       const isComplete = await this.#bound(withinMs)
       const seconds = (this.#clock.monotonic() - start) / 1000
-      // A pass that was in progress when the last pod was bound may still launch.
+      // A pass in progress when the last pod was bound may still launch.
       if (isComplete) await this.#clock.sleep(300)
       const { nodes, nodeClaims } = this.#autoscaler.operator.caches
       const pods = this.#pods()
@@ -117,7 +117,7 @@ export class Field {
     }
   }
 
-  /** Limits every pool to the nodes of the first decision; later ones can then only refuse pods. */
+  /** Limits every pool to the nodes of the first decision, so that later ones can only reject pods. */
   async #stopLaunching(): Promise<void> {
     const { nodeClaims } = this.#autoscaler.operator.caches
     await this.#until('something is launched', preparingMs, () => {
@@ -136,8 +136,8 @@ export class Field {
   }
 
   /**
-   * Waits until all pods are bound. The scheduler of 1.36 does not look again at a pod with affinity by
-   * `namespaceSelector` when its target is bound; a changed label makes it look.
+   * Waits until all pods are bound. The scheduler of 1.36 does not retry a pod with affinity by
+   * `namespaceSelector` when its target is bound; a changed label makes it retry.
    */
   async #bound(withinMs: number): Promise<boolean> {
     const isDone = () => this.#pods().every(isBound)
@@ -152,7 +152,7 @@ export class Field {
     return isDone()
   }
 
-  /** Removes what {@link prepare} created; namespaces go in the background. */
+  /** Removes what {@link prepare} created; namespaces are deleted in the background. */
   async leave(namespaces: readonly string[]): Promise<void> {
     this.#volumes.stop()
     for (const { metadata } of proofPools) await this.#delete(karpenterKinds.nodePool, { metadata })
@@ -204,7 +204,7 @@ export class Field {
     await this.#until('pods, claims, volumes and nodes of the round are gone', leavingMs, () => {
       return [nodes, nodeClaims, pods, persistentVolumeClaims].every((cache) => cache.size === 0)
     })
-    // A volume whose claim has gone stays a little longer, and the next round may use its name.
+    // A volume outlives its claim for a moment, and the next round may use its name.
     await this.#until(
       'volumes of the round are gone',
       leavingMs,

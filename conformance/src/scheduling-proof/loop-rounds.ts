@@ -1,4 +1,4 @@
-/** Rounds that need several decisions by design, because the zone of a new node is not known before its launch. */
+/** Rounds that need several decisions by design, because the zone of a new node is unknown before its launch. */
 import { labels } from '@tenon/api'
 import { zones } from './pools.ts'
 import { apartFrom, near } from './pod-rounds.ts'
@@ -9,7 +9,7 @@ const { zone } = labels
 const first = { cpu: '1', memory: '1Gi' }
 const second = { cpu: '900m', memory: '1Gi' }
 
-/** A zonal anti-affine pod whose target is placed first, in a zone nobody knows yet. */
+/** A pod with zonal anti-affinity whose target is placed first, in an unknown zone. */
 export const unconstrainedTarget: Round = {
   kind: 'unconstrained-target',
   items: (make) => [
@@ -18,7 +18,7 @@ export const unconstrainedTarget: Round = {
   ],
 }
 
-/** A zonal anti-affine pod placed first, and a plain pod that it is averse to. */
+/** A pod with zonal anti-affinity that is placed first, and the plain pod that it avoids. */
 export const averseFirst: Round = {
   kind: 'averse-first',
   items: (make) => [
@@ -33,7 +33,7 @@ export const oneEach: Round = {
   items: (make) => [make.deployment(3, { name: 'lonely', requests: first, spec: apartFrom('lonely', zone) })],
 }
 
-/** Ten pods that follow a target of unknown zone, and ten that follow one whose zone is given. */
+/** Ten pods that follow a target of unknown zone, and ten that follow one with a given zone. */
 export const followers: Round = {
   kind: 'followers',
   items: (make) => {

@@ -1,4 +1,4 @@
-/** Rounds whose constraints look at nodes only: resources, labels, taints, ports. */
+/** Rounds whose constraints concern nodes only: resources, labels, taints, ports. */
 import { labels, type NodeSelectorRequirement, type PodSpec } from '@tenon/api'
 import { container, item, proofKinds } from './objects.ts'
 import { dedicatedTaint, hazardTaint, kwokLabels, proofLabels, zones } from './pools.ts'
@@ -19,7 +19,7 @@ function requiring(...terms: readonly (readonly Expression[])[]): Partial<PodSpe
   }
 }
 
-/** Node affinity with wishes of falling weight. */
+/** Preferred node affinity with decreasing weights. */
 function preferring(...wishes: readonly (readonly Expression[])[]): Partial<PodSpec> {
   return {
     affinity: {

@@ -1,4 +1,4 @@
-/** What a round is made of: objects as they are sent, and builders for the pods among them. */
+/** The objects of a round, and builders for its pods. */
 import {
   kinds,
   type PodSpec,
@@ -38,19 +38,19 @@ export const proofKinds = {
   },
 } as const satisfies Record<string, ResourceType>
 
-/** An object to create, with where its kind is served. */
+/** An object to create, and its resource. */
 export interface Item {
   readonly type: ResourceType
   readonly object: UnstructuredObject
-  /** Pods that come of it. */
+  /** Number of pods that it creates. */
   readonly pods: number
 }
 
-/** Fields of a pod that a round sets; `requests` are those of its one container. */
+/** Fields of a pod that a round sets; `requests` are those of its only container. */
 export interface PodParts {
   readonly namespace: string
   readonly name: string
-  /** Beside `app`, which is the name unless given here. */
+  /** Besides `app`, which is the name unless given here. */
   readonly labels?: Readonly<Record<string, string>>
   readonly requests?: ResourceList
   readonly spec?: Partial<PodSpec> & { readonly runtimeClassName?: string }
@@ -66,7 +66,7 @@ function podTemplate({ name, labels, requests, spec }: PodParts) {
   }
 }
 
-/** A pod that nothing owns. */
+/** A pod without a controller. */
 export function barePod(parts: PodParts): Item {
   const { namespace, name } = parts
   const { metadata, spec } = podTemplate(parts)
@@ -77,7 +77,7 @@ export function barePod(parts: PodParts): Item {
   }
 }
 
-/** A Deployment whose pods carry `app: name`. */
+/** A Deployment whose pods have the label `app: name`. */
 export function deployment(replicas: number, parts: PodParts): Item {
   const { namespace, name } = parts
   const template = podTemplate(parts)
@@ -94,7 +94,7 @@ export function deployment(replicas: number, parts: PodParts): Item {
   }
 }
 
-/** A DaemonSet whose pods carry `app: name`; they come with nodes, and are none to wait for before. */
+/** A DaemonSet whose pods have the label `app: name`; they come with nodes, so nobody waits for them. */
 export function daemonSet(parts: PodParts): Item {
   const { namespace, name } = parts
   const template = podTemplate(parts)
@@ -113,7 +113,6 @@ export function item(type: ResourceType, object: UnstructuredObject): Item {
   return { type, object, pods: 0 }
 }
 
-/** One container asking for `requests`. */
 export function container(name: string, requests: ResourceList, restartPolicy?: 'Always') {
   return { name, image, resources: { requests }, ...(restartPolicy && { restartPolicy }) }
 }
@@ -121,7 +120,7 @@ export function container(name: string, requests: ResourceList, restartPolicy?: 
 /** Selects the pods of one app. */
 export const ofApp = (app: string) => ({ matchLabels: { app } })
 
-/** Reproducible choices of a round. */
+/** Reproducible random choices of a round. */
 export class Draw {
   readonly #random: Random
 

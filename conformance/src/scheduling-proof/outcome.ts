@@ -1,4 +1,4 @@
-/** What became of a round, in numbers to assert on and in words to find a fault by. */
+/** The outcome of a round, as numbers for assertions and as text for debugging. */
 import { labels, type Node, type NodeClaim, type Pod } from '@tenon/api'
 import type { Decisions } from './autoscaler.ts'
 
@@ -14,28 +14,28 @@ export interface Evidence {
 
 export interface Outcome {
   readonly pods: number
-  /** Under what names pods were deleted before the end; not looked up when none is missing. */
+  /** User agents that deleted pods before the end; not determined if no pod is missing. */
   readonly podDeleters: readonly string[]
   readonly nodes: number
-  /** From the moment pools could launch until the last pod was bound, or until waiting ended. */
+  /** From the moment when launches were enabled until the last pod was bound, or the timeout. */
   readonly seconds: number
-  /** NodeClaims of each decision that launched some. */
+  /** Number of NodeClaims of each decision that launched some. */
   readonly launches: readonly number[]
-  /** Passes that had pods to place, from the first that launched something. */
+  /** Passes with pending pods, from the first that launched something. */
   readonly passes: number
   /** `namespace/name` of pods that are not bound. */
   readonly unbound: readonly string[]
-  /** Pods that the first launching decision found no place for: `namespace/name`, and why. */
+  /** Pods that the first launching decision could not place: `namespace/name`, and why. */
   readonly refused: Readonly<Record<string, string>>
-  /** Pods that a later decision found no place for on the nodes of the first, and why. */
+  /** Pods that a later decision could not place on the nodes of the first, and why. */
   readonly disowned: Readonly<Record<string, string>>
-  /** Names of nodes that no pod of the round runs on. */
+  /** Names of nodes without a pod of the round. */
   readonly idle: readonly string[]
-  /** Pods bound elsewhere than first planned. */
+  /** Pods bound to another node than first planned. */
   readonly displaced: number
-  /** Zone of each pod that is bound, by `namespace/name`. */
+  /** Zone of each bound pod, by `namespace/name`. */
   readonly zones: Readonly<Record<string, string>>
-  /** Plan and result, node by node, and what the scheduler said of pods left over. */
+  /** Plan and result, node by node, and the scheduler's messages about remaining pods. */
   readonly account: string
 }
 
@@ -92,7 +92,7 @@ export function figures({
 
 const keyOf = ({ metadata }: Pod) => `${metadata.namespace ?? ''}/${metadata.name}`
 
-/** The app of a pod, which tells pods of a round apart well enough. */
+/** The app of a pod, which identifies it well enough within a round. */
 const appOf = ({ metadata }: Pod) =>
   `${(metadata.namespace ?? '').replace(/^proof-/, '')}/${metadata.labels?.['app'] ?? metadata.name}`
 

@@ -1,4 +1,4 @@
-/** Rounds whose constraints look at other pods: spreading, affinity, anti-affinity. */
+/** Rounds whose constraints concern other pods: spreading, affinity, anti-affinity. */
 import { labels, type PodAffinityTerm, type PodSpec, type TopologySpreadConstraint } from '@tenon/api'
 import { barePod, ofApp } from './objects.ts'
 import { dedicatedTaint, proofLabels, zones } from './pools.ts'
@@ -6,7 +6,7 @@ import type { Round } from './round.ts'
 
 const { zone, hostname } = labels
 
-/** A spread of one app over a topology; one that must hold by default. */
+/** A spread of one app over a topology; required by default. */
 function spread(
   app: string,
   topologyKey: string,
@@ -191,7 +191,7 @@ const namespaces: Round = {
   },
   items: (make, draw) => {
     const side = (value: string) => ({ namespaceSelector: { matchLabels: { 'proof.example/side': value } } })
-    // The same app everywhere, each in a zone of its own: only the namespace tells them apart.
+    // The same app everywhere, each in its own zone: only the namespace distinguishes them.
     const hosts = [
       [guests, zones[1]],
       [strangers, zones[2]],

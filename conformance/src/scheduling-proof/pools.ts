@@ -4,24 +4,24 @@ import { type NodePool, type Requirement, type Taint, labels } from '@tenon/api'
 /** Zones of the KWOK catalogue. */
 export const zones = ['test-zone-a', 'test-zone-b', 'test-zone-c', 'test-zone-d'] as const
 
-/** Labels that only these pools give to nodes. */
+/** Labels that only these pools set on nodes. */
 export const proofLabels = {
   team: 'proof.example/team',
   rack: 'proof.example/rack',
   generation: 'proof.example/generation',
 } as const
 
-/** Labels the KWOK provider gives to nodes. */
+/** Labels that the KWOK provider sets on nodes. */
 export const kwokLabels = {
   cpu: 'karpenter.kwok.sh/instance-cpu',
   family: 'karpenter.kwok.sh/instance-family',
 } as const
 
-/** Keeps ordinary pods off the pools that carry it. */
+/** Keeps ordinary pods off the pools that have it. */
 export const dedicatedTaint: Taint = { key: 'proof.example/dedicated', value: 'batch', effect: 'NoSchedule' }
-/** As {@link dedicatedTaint}, and evicts. */
+/** Like {@link dedicatedTaint}, and evicts. */
 export const hazardTaint: Taint = { key: 'proof.example/hazard', value: '7', effect: 'NoExecute' }
-/** Asks pods to go elsewhere if they can. */
+/** A soft taint. */
 const quietTaint: Taint = { key: 'proof.example/quiet', effect: 'PreferNoSchedule' }
 
 /** Name of the node class of every pool. */
@@ -44,7 +44,7 @@ function pool({ name, weight, taints, requirements, ...more }: PoolParts): NodeP
     metadata: { name: `proof-${name}` },
     spec: {
       ...(weight !== undefined && { weight }),
-      // What a round launched stays until the round is over.
+      // Launched nodes stay until the round is over.
       disruption: { consolidationPolicy: 'WhenEmpty', consolidateAfter: 'Never' },
       template: {
         ...(more.labels && { metadata: { labels: more.labels } }),
@@ -62,7 +62,7 @@ function pool({ name, weight, taints, requirements, ...more }: PoolParts): NodeP
 const onDemand = is(labels.capacityType, 'on-demand')
 const amd64 = is(labels.arch, 'amd64')
 
-/** Every pool, whatever the round. */
+/** The pools of all rounds. */
 export const proofPools: readonly NodePool[] = [
   pool({
     name: 'dedicated',

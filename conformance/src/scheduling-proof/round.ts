@@ -1,8 +1,8 @@
 import { barePod, deployment, type Draw, type Item, type PodParts } from './objects.ts'
 
-/** Pods under one kind of constraint, placed in an otherwise empty cluster. */
+/** Pods with one kind of constraint, placed in an otherwise empty cluster. */
 export interface Round {
-  /** Also the name of its namespace, `proof-<kind>`, and the label its random choices are drawn by. */
+  /** Also the name of its namespace, `proof-<kind>`, and the label of its random source. */
   readonly kind: string
   /** Further namespaces and their labels. */
   readonly namespaces?: Readonly<Record<string, Readonly<Record<string, string>>>>

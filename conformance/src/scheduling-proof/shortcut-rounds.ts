@@ -1,6 +1,6 @@
 /**
- * Rounds about rules of kube-scheduler that an autoscaler is tempted to shorten: which domains count, and which pods
- * may open one.
+ * Rounds about rules of kube-scheduler that an autoscaler is tempted to simplify: which domains count, and
+ * which pods may open one.
  */
 import { labels, type PodSpec, type TopologySpreadConstraint } from '@tenon/api'
 import { daemonSet, ofApp } from './objects.ts'
@@ -28,7 +28,7 @@ const anchor = (value: string) => ({
   spec: { nodeSelector: { [zone]: value } },
 })
 
-/** Of two terms of node affinity no pool can meet the first: the spread counts the zones of both. */
+/** No pool can meet the first of two node affinity terms: the spread counts the zones of both. */
 const droppedTerm: Round = {
   kind: 'dropped-term',
   items: (make) => {
@@ -49,7 +49,7 @@ const droppedTerm: Round = {
   },
 }
 
-/** Nodes that pods are only asked to avoid count where taints are honoured. */
+/** With taints honoured, nodes with a soft taint still count. */
 const softTaint: Round = {
   kind: 'soft-taint',
   items: (make) => [
@@ -64,7 +64,7 @@ const softTaint: Round = {
   ],
 }
 
-/** A pod that must be where the pods of a DaemonSet are: any new node brings one along. */
+/** A pod with affinity to the pods of a DaemonSet: any new node has one. */
 const daemonsCompany: Round = {
   kind: 'daemons-company',
   items: (make) => [
@@ -73,7 +73,7 @@ const daemonsCompany: Round = {
   ],
 }
 
-/** Two pods for one zone, where all zones count: after the first, the others lag too far behind. */
+/** Two pods for one zone, where all zones count: after the first, the others are too far behind. */
 export const ignoredAffinity: Round = {
   kind: 'ignored-affinity',
   items: (make) => [
@@ -89,7 +89,7 @@ export const ignoredAffinity: Round = {
   ],
 }
 
-/** Pods that must share a node which holds one of them: only the first may open one. */
+/** Pods that must share a node with one of them: only the first may open one. */
 export const oneOpens: Round = {
   kind: 'one-opens',
   items: (make) => [
@@ -101,7 +101,10 @@ export const oneOpens: Round = {
   ],
 }
 
-/** Pods for which nodes are sold in two zones, and one that opens a third: after one in each, the others lag behind. */
+/**
+ * Pods for which nodes are offered in two zones, and one that opens a third: after one in each, the others are
+ * behind.
+ */
 export const openedZone: Round = {
   kind: 'opened-zone',
   items: (make) => [
@@ -114,7 +117,7 @@ export const openedZone: Round = {
   ],
 }
 
-/** Those of which every pod has a place. */
+/** Rounds in which every pod can be placed. */
 export const heldShortcuts: readonly Round[] = [droppedTerm, softTaint, daemonsCompany]
-/** Those of which some pod has none. */
+/** Rounds in which some pod cannot be placed. */
 export const refusedShortcuts: readonly Round[] = [ignoredAffinity, oneOpens, openedZone]

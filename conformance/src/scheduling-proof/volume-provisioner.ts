@@ -6,8 +6,8 @@ import { provisionerName, zoneAffinity } from './volume-round.ts'
 const selectedNode = 'volume.kubernetes.io/selected-node'
 
 /**
- * Plays the CSI provisioner: makes a volume, in the zone of the node the scheduler chose, for each claim
- * that waits for one. The real controller manager then binds the two.
+ * Acts as CSI provisioner: creates a volume, in the zone of the node that the scheduler chose, for each pending
+ * claim. The real controller manager then binds the two.
  */
 export class VolumeProvisioner {
   readonly #client: KubeClient

@@ -1,10 +1,10 @@
-/** A round of pods with volumes: bound ones, and ones bound where their first pod goes. */
+/** A round of pods with volumes: bound ones, and ones that are bound where their first pod runs. */
 import { kinds, labels } from '@tenon/api'
 import { type Item, item } from './objects.ts'
 import { zones } from './pools.ts'
 import type { Round } from './round.ts'
 
-/** Provisioner of the storage classes; a {@link VolumeProvisioner} plays it. */
+/** Provisioner of the storage classes; see {@link VolumeProvisioner}. */
 export const provisionerName = 'volumes.proof.example'
 
 function storageClass(name: string, allowedZones?: readonly string[]): Item {
@@ -29,7 +29,7 @@ function claim(namespace: string, name: string, spec: object): Item {
   })
 }
 
-/** A volume of one zone and the claim it is kept for. */
+/** A volume of one zone and the claim that is bound to it. */
 function boundClaim(namespace: string, name: string, zone: string): readonly Item[] {
   const volume = `${namespace}-${name}`
   return [

@@ -1,4 +1,4 @@
-/** The operator in this process on a real control plane, with every write of it noted. */
+/** The operator in this process on a real control plane, with its writes recorded. */
 import { karpenterKinds, type KubeObject, kinds, type ResourceType } from '@tenon/api'
 import {
   createCacheRegistry,
@@ -21,21 +21,21 @@ import { proofKinds } from '../scheduling-proof/objects.ts'
 const pollMs = 100
 const clearingMs = 60_000
 const gates = { ...defaultSettings.featureGates, staticCapacity: true, nodeRepair: true }
-/** The field manager under which the API server knows what the operator wrote. */
+/** The operator's field manager at the API server. */
 export const fieldManager = 'tenon-under-test'
 
-/** A cloud that a stand is of; KWOK unless given. */
+/** The cloud of a stand; default: KWOK. */
 export interface StandCloud {
   readonly crds: readonly object[]
-  /** Kinds whose objects tests make, beside those of every stand. */
+  /** Additional kinds that tests create. */
   readonly kinds: readonly ResourceType[]
   readonly open: (parts: Omit<ProviderDependencies, 'env'>) => Promise<CloudProvider>
 }
 
-/** A cluster as an administrator sees it, and an operator that is started once the cluster is as it should be. */
+/** A cluster as an administrator sees it, and an operator that is started once the cluster is prepared. */
 export class Stand {
   readonly clock = new SystemClock()
-  /** Not noted. */
+  /** Its requests are not recorded. */
   readonly admin: KubeClient
   readonly log = new WriteLog()
   readonly #journal = new Journal()
@@ -56,7 +56,7 @@ export class Stand {
     this.#close = () => config.close()
   }
 
-  /** Serves the CRDs; nothing else is there yet. */
+  /** Installs the CRDs; the cluster is otherwise empty. */
   static async open(kubeconfigPath: string, cloud?: StandCloud): Promise<Stand> {
     const stand = new Stand(kubeconfigPath, cloud)
     await applyCrds(stand.admin, stand.clock, cloud?.crds)
@@ -99,12 +99,15 @@ export class Stand {
     this.#operator = undefined
   }
 
-  /** Errors that the operator logged. */
+  /** Logged errors of the operator. */
   get complaints(): readonly string[] {
     return this.#journal.complaints
   }
 
-  /** Polls until the probe holds. @throws Error naming `what` after `seconds`. */
+  /**
+   * Polls until the probe holds.
+   * @throws Error naming `what` after `seconds`.
+   */
   async until(what: string, seconds: number, probe: () => Promise<boolean>): Promise<void> {
     const deadline = this.clock.monotonic() + seconds * 1000
     while (!(await probe())) {
@@ -115,12 +118,12 @@ export class Stand {
     }
   }
 
-  /** Deletes; an object that is gone already is fine. */
+  /** Deletes an object; ignores one that does not exist. */
   async delete(type: ResourceType, name: string, options: DeleteOptions = {}): Promise<void> {
     await this.admin.delete(type, { name }, options).catch(ignoringGone)
   }
 
-  /** Empties the cluster of everything that tests make, by force where need be. */
+  /** Deletes everything that tests create, by force if necessary. */
   async clear(): Promise<void> {
     const removed: readonly ResourceType[] = [
       proofKinds.replicaSet,
@@ -145,7 +148,7 @@ export class Stand {
     this.#close()
   }
 
-  /** @returns how many there were. */
+  /** @returns the number of objects. */
   async #tearOut(type: ResourceType): Promise<number> {
     const objects = await this.admin.list(type)
     for (const { metadata } of objects) {
@@ -164,20 +167,20 @@ function ignoringGone(error: unknown): void {
   if (!isKubeError(error, 'notFound')) throw error
 }
 
-/** Of an object, what no takeover may change. */
+/** The parts of an object that a takeover must not change. */
 export function unchanging(object: KubeObject): unknown {
   const { name, uid, generation, labels, annotations, finalizers, ownerReferences } = object.metadata
   const { spec } = object as KubeObject & { readonly spec?: unknown }
   return { name, uid, generation, labels, annotations, finalizers, ownerReferences, spec }
 }
 
-/** Takes the operator's log. */
+/** Records the operator's log. */
 class Journal implements Logger {
   readonly complaints: string[] = []
   readonly lines: string[] = []
 
   debug(): void {
-    // Not of interest.
+    // Debug lines are dropped.
   }
 
   info(message: string, fields?: LogFields): void {
