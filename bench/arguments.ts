@@ -1,4 +1,4 @@
-/** Reads the arguments of a benchmark; says how it is called when asked, or when they cannot be read. */
+/** Parses the arguments of a benchmark; prints help on request, or if they are invalid. */
 import { parseArgs } from 'node:util'
 
 interface Option {
@@ -17,7 +17,7 @@ type Values<T extends Readonly<Record<string, Option>>> = {
 }
 
 /**
- * Ends the process after the help, with 0, and after one line about arguments that it does not know, with 2.
+ * Exits with 0 after printing help, and with 2 after printing one line about unknown arguments.
  * @param about one sentence.
  */
 export function benchArguments<const T extends Readonly<Record<string, Option>>>(

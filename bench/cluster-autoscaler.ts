@@ -1,12 +1,12 @@
 /**
- * What an iteration of the Cluster Autoscaler mode takes: on a cluster in memory with ten node groups, without the
- * time that the cloud and the API server take.
+ * Duration of an iteration of the Cluster Autoscaler mode, on a cluster in memory with ten node groups, without
+ * the time of cloud and API server.
  *
  *   node bench/cluster-autoscaler.ts [--nodes N --pods N] [--pending N] [--json]
  *
- * `first` is an iteration of a process that has just begun, with `pending` pods of 20 Deployments that find no place;
- * `rest` one without pending pods, the median of seven; `unneeded` the same with half of the nodes nearly empty, so
- * that each is tried for removal; `held` the longest time that the thread was not given up.
+ * `first` is the first iteration of a process, with `pending` pods of 20 Deployments that fit nowhere; `rest`
+ * one without pending pods, the median of seven; `unneeded` the same with half of the nodes nearly empty, so
+ * that each is evaluated for removal; `held` the longest time that the thread was blocked.
  */
 import type { Node, Pod } from '@tenon/api'
 import { createAutoscaler, defaultOptions, Explanations } from '@tenon/cluster-autoscaler'
@@ -113,7 +113,7 @@ function aPod(name: string, owner: number, cpu: string, nodeName?: string): Pod 
   }
 }
 
-/** Turns that tell how long the thread was kept between two of them. */
+/** Measures how long the thread was blocked between two turns. */
 class MeasuredTurns implements Turns {
   longestMs = 0
   #sinceMs = performance.now()

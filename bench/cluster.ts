@@ -1,12 +1,11 @@
 /**
  * The whole embedded cluster in one process, without sockets: `node bench/cluster.ts [--json] [COUNT…]`.
  *
- * One Deployment of COUNT pods (2 000, 10 000 and 20 000 by default) is created on 500 Ready
- * nodes. Every row counts from the creation of the Deployment until the last pod got that far, and
- * includes all parts: API server, controllers, scheduler and kubelets. Kubelets pull and start with short
- * delays (below), so that the figures show what the cluster can do and not how long images take.
- * `CPU s` is the process's time on processors until then, which a busy host does not stretch;
- * `longest` is the longest time the event loop was held meanwhile.
+ * Creates one Deployment of COUNT pods (default 2 000, 10 000 and 20 000) on 500 Ready nodes. Every row is the
+ * time from the creation of the Deployment until the last pod has reached a step, with all parts: API server,
+ * controllers, scheduler and kubelets. Kubelets pull and start with short delays (below), so that the figures
+ * show the cluster and not images. `CPU s` is the CPU time of the process until then, which does not depend on
+ * other load; `longest` is the longest time that the event loop was blocked.
  */
 import { kinds, type KubeObject, type Node, type Pod, type ResourceType } from '@tenon/api'
 import { createCredentials, type KubeletSpec, startDevCluster } from '@tenon/devcluster'
@@ -96,7 +95,7 @@ function deployment(replicas: number): Deployment {
 const isReady = ({ status }: Pod | Node): boolean =>
   status?.conditions?.some((one) => one.type === 'Ready' && one.status === 'True') ?? false
 
-/** Waits until `done`, and answers how long the event loop was held at most meanwhile. */
+/** Waits until `done`, and returns the longest time that the event loop was blocked. */
 async function until(done: () => boolean): Promise<number> {
   const deadline = clock.monotonic() + giveUpMs
   let longestMs = 0
@@ -111,7 +110,7 @@ async function until(done: () => boolean): Promise<number> {
   return longestMs
 }
 
-/** Pods by how far they got; a pod counts once in each. */
+/** Counts pods by the steps they have reached; a pod counts once per step. */
 function countPods(cluster: ExoscaleCluster) {
   const counts = { created: 0, bound: 0, ready: 0 }
   cluster.server.local.subscribe<Pod>(kinds.pod, {

@@ -1,20 +1,21 @@
 /**
- * `tenon view` and `tenon console` on a large cluster, beside the targets that they have (console.md 2, 3):
+ * `tenon view` and `tenon console` on a large cluster, compared with their targets (console.md 2, 3):
  *
  *   node bench/console.ts [--nodes N --pods N] [--changes PER_SECOND] [--seconds S] [--only PART] [--json]
  *
- * The embedded API server runs in a process of its own, with nodes, running pods, and changes of them; `tenon
- * controller` in another, whose pages under `/debug` are asked first. The viewer and the console are the program as it
- * is shipped, and ask the controller as well.
+ * The embedded API server runs in its own process, with nodes, running pods, and changes of them. So does
+ * `tenon controller`, whose pages under `/debug` are requested first. Viewer and console are the shipped
+ * program, and connect to the controller too.
  *
- * `fill` is the time until all is shown, `held` the longest time that the event loop was held, `key` the time from a key
- * to what it changes on the screen of a pseudo-terminal of 200x50, `frame` what it takes to make and write such a screen
- * after a change, without a terminal. `picture` is the time until the first picture is whole, `late` the time from one
- * change on the stream to the next, which tells how evenly they come. `answer` is the time of a question that takes a
- * copy of the cluster, and `held` beside it how long the page's server was held meanwhile. `usable` is the time from
- * the address until a click on the page does what it should, in Chromium; frames there are those of a view that
- * is looked at while things change, and `held` is its longest task, 0 where none takes 50 ms. Times are milliseconds,
- * cores shares of one. The frames of the map while it is dragged are counted by `npm run browser -- map`.
+ * `fill` is the time until everything is shown, `held` the longest time that the event loop was blocked, `key`
+ * the time from a key to its effect on the screen of a 200x50 pseudo-terminal, `frame` the time to build and
+ * write such a screen after a change, without a terminal. `picture` is the time until the first picture is
+ * complete, `late` the time between two changes on the stream, which shows how regular they are. `answer` is
+ * the time of a question that needs a snapshot, and `held` beside it how long the page's server was blocked
+ * meanwhile. `usable` is the time from opening the address until a click takes effect, in Chromium; its frames
+ * are those of a visible view while pods change, and its `held` is the longest task, 0 if none takes 50 ms.
+ * Times are in milliseconds, cores fractions of one. `npm run browser -- map` counts the frames of the map
+ * while it is dragged.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -83,7 +84,7 @@ async function measured(server: ChildProcess, kubeconfig: string): Promise<void>
     controllerUrl: `http://127.0.0.1:${port}`,
     size: { nodes, pods },
     seconds,
-    // A little longer than somebody looks.
+    // A little longer than the measurement.
     churn: async () => {
       await ask<Answer>(server, { kind: 'churn', perSecond: changes, seconds: seconds + 2 } satisfies Order)
     },
@@ -107,7 +108,7 @@ async function measured(server: ChildProcess, kubeconfig: string): Promise<void>
     )
 }
 
-/** Progress, beside the figures. */
+/** Prints progress on stderr. */
 function say(text: string): void {
   process.stderr.write(`${((clock.monotonic() - startMs) / 1000).toFixed(0).padStart(4)} s: ${text}\n`)
 }

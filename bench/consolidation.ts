@@ -1,6 +1,6 @@
 /**
- * What consolidation costs: a scan that decides about every node by itself, and a search for several
- * nodes at once, one of them by the global search, on large clusters. Each in a process of its own.
+ * The cost of consolidation on large clusters: a scan that evaluates every node by itself, and searches for
+ * several nodes at once, one of them global. Each workload runs in its own process.
  */
 import { parseArgs } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
@@ -13,7 +13,7 @@ import { peakHeapMib } from './scheduling/heap-trace.ts'
 interface Workload extends ClusterShape {
   readonly name: string
   readonly search: 'survey' | 'multi' | 'global'
-  /** Seconds that are to be kept below, and those that the reference takes on the same case. */
+  /** Upper limit in seconds, and the reference's time for the same case. */
   readonly target: string
 }
 
@@ -141,7 +141,7 @@ interface Row extends Measurement {
   readonly sorted: readonly number[]
 }
 
-/** Measures a workload in a new process. Throws when that fails. */
+/** Measures a workload in a new process. Throws if that fails. */
 async function inOwnProcess(workload: Workload, runs: number): Promise<Row> {
   const { measured: sent, output: trace } = await measuredElsewhere(workload.name, import.meta.filename, [
     '--child',

@@ -1,18 +1,17 @@
 /**
- * The controller on a real control plane with nodes simulated by kwok: two workloads, beside what
- * Karpenter took for the same (docs of the reference: two cores, main of 2026-08-20).
+ * The controller on a real control plane with nodes simulated by kwok: two workloads, compared with Karpenter's
+ * figures (docs of the reference: two cores, main of 2026-08-20).
  *
  *   node bench/control-plane.ts [--only NAME] [--gates GATES] [--json] [--cpu-prof DIR] [--no-floor]
  *
- * Every workload gets a control plane of its own, so that it finds nothing of the one before. `wall`
- * counts from the creation of the Deployments until every pod is Ready; `CPU s` and `peak MiB` are the
- * controller's alone, from the start of its process on. The rest of the cluster shares the host, so
- * that only `CPU s` and `peak MiB` compare well between hosts. For the wall time there is the row `floor`:
- * the same pods where each of the nodes is there twice from the start and no controller runs, which is how long this
- * host takes for everything that is not the controller's; --no-floor leaves it out.
+ * Every workload gets a new control plane. `wall` is the time from the creation of the Deployments until every
+ * pod is Ready; `CPU s` and `peak MiB` are the controller's alone, since the start of its process. The rest of
+ * the cluster shares the host, so only `CPU s` and `peak MiB` are comparable between hosts. For the wall time
+ * there is the row `floor`: the same pods with two of each node from the start and without a controller, which
+ * is the host's time for everything else; --no-floor omits it.
  *
- * The reference names no node for a pod. With `--gates PlannedPlacement=false` Tenon does not either: fewer writes, and
- * more expensive nodes, which the price tells.
+ * The reference does not nominate nodes for pods. Neither does Tenon with `--gates PlannedPlacement=false`:
+ * fewer writes, but more expensive nodes, as the price shows.
  */
 import { kinds, labels, type Node, type NodePool } from '@tenon/api'
 import type { WatchingKubeClient } from '@tenon/kube'
@@ -37,11 +36,11 @@ interface Workload {
 
 interface Row extends Figures {
   readonly workload: string
-  /** CPU time of starting, listing and waiting, before there were pods. */
+  /** CPU time of starting, listing and waiting, before any pods exist. */
   readonly startCpuSeconds: number
   readonly pricePerHour: number
   readonly reference: Figures
-  /** Wall time with all nodes there from the start; absent when it was not measured. */
+  /** Wall time with all nodes present from the start; absent if it was not measured. */
   readonly floorSeconds?: number
 }
 
@@ -150,13 +149,13 @@ async function play(workload: Workload, { client, controller }: Stand): Promise<
   }
 }
 
-/** The time for the same pods when all that is left to do is to put them on these nodes. */
+/** The time for the same pods if they only have to be bound to existing nodes. */
 async function floorOf(
   workload: Workload,
   instances: readonly Node[],
   client: WatchingKubeClient,
 ): Promise<number> {
-  // Each twice: nobody tells the scheduler how the pods fit the nodes that were planned for them.
+  // Two of each: nothing tells the scheduler how the pods fit the planned nodes.
   for (const [index, { metadata, status }] of [...instances, ...instances].entries()) {
     await client.create(kinds.node, {
       apiVersion: 'v1',

@@ -1,6 +1,6 @@
 /**
- * How long a scheduling decision holds the event loop of the thread that asks for it: in that thread,
- * and in a thread of its own. Each row in a process of its own.
+ * How long a scheduling decision blocks the event loop of the calling thread: inline, and with a worker thread.
+ * Each row runs in its own process.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -32,7 +32,7 @@ interface Variant {
 /** Node's options in the container image. */
 const optionsOfTheImage = ['--max-semi-space-size=4']
 
-/** A new batch each time, over the same catalogue, as a provider gives it. */
+/** A new batch each time, with the same catalogue objects, as from a provider. */
 const nodePool = pool('default', fakeCatalogue())
 
 function anInput(random: SeededRandom, pods: number, nodes: number, bound: number): SchedulingInput {
@@ -63,7 +63,7 @@ function anInput(random: SeededRandom, pods: number, nodes: number, bound: numbe
   }
 }
 
-/** A node with as many labels as clouds put on theirs, and a little room. */
+/** A node with as many labels as in a real cloud, and a little free capacity. */
 function aNode(name: string, zone: string): NodeInput {
   return {
     name,
@@ -108,13 +108,13 @@ const variants: readonly Variant[] = [
   { name: '20000 pods without a place', make: (random) => hopeless(random, 20_000) },
 ]
 
-/** Watches the event loop: each turn asks for the next one, so that a long one shows. */
+/** Watches the event loop: each turn schedules the next one, so that a long one shows. */
 class LoopWatch {
   #isOn = true
   #last = performance.now()
   #lastCpu = process.threadCpuUsage()
   longestMs = 0
-  /** CPU time of the thread in its costliest turn: what the turn takes on an idle host. */
+  /** CPU time of the thread in its most expensive turn: its duration on an idle host. */
   longestCpuMs = 0
 
   start(): void {

@@ -1,14 +1,14 @@
 /**
- * `tenon explain pods -A` while many pods wait, beside a controller that goes on deciding (ask.md 2):
+ * `tenon explain pods -A` with many pending pods, while a controller keeps deciding (ask.md 2):
  *
  *   node bench/explain.ts [--nodes N --pods N] [--pending N] [--probes N] [--json]
  *
- * The embedded API server runs in a process of its own, with nodes, running pods, and pending pods of forty shapes
- * that no NodePool can launch a node for; `tenon controller` in another. `live` asks the controller through its debug
- * port, `file` a snapshot that was saved from it; each is the program as it is shipped, its start included.
- * `claim` is the time from the creation of a pod that needs a node until its NodeClaim is there, alone and while the
- * controller is asked without a pause; `held` is the longest time that the event loop of the controller was held
- * meanwhile. Times are medians, in milliseconds.
+ * The embedded API server runs in its own process, with nodes, running pods, and pending pods of forty shapes
+ * for which no NodePool can launch a node. So does `tenon controller`. `live` asks the controller through its
+ * debug port, `file` a snapshot that was saved from it; both are the shipped program, including its start.
+ * `claim` is the time from the creation of a pod that needs a node until its NodeClaim exists, without other
+ * load and while the controller is asked continuously; `held` is the longest time that the controller's event
+ * loop was blocked meanwhile. Times are medians, in milliseconds.
  */
 import { type ChildProcess, execFile, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -70,7 +70,7 @@ async function measured(): Promise<Readonly<Record<string, number>>> {
   const file = join(folder, 'cluster.jsonl')
   try {
     await controller.stateSynced(withinMs)
-    // The first decisions compile the program.
+    // The first decisions warm up the code.
     await probed(3)
     await controller.longestHoldMs()
     const alone = await probed(probes)
@@ -122,7 +122,10 @@ async function repeated(measure: () => Promise<number>): Promise<readonly number
   return all
 }
 
-/** Asks without a pause. @returns how often. */
+/**
+ * Asks continuously.
+ * @returns how often.
+ */
 async function askedUntil(source: readonly string[], signal: AbortSignal): Promise<number> {
   let answers = 0
   while (!signal.aborted) {

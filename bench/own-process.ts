@@ -1,11 +1,11 @@
-/** Measurements that are made in a process of their own, so that heaps and compilers do not mix. */
+/** Runs measurements in their own processes, so that they do not share heap and compiled code. */
 import { fork } from 'node:child_process'
 import { text } from 'node:stream/consumers'
 
 /**
- * Runs a module with arguments that make it send one measurement to the process that started it.
- * @returns what it sent, and its standard output.
- * @throws Error with the workload's name when it ends otherwise.
+ * Runs a module with arguments that make it send one measurement to its parent.
+ * @returns the message, and its standard output.
+ * @throws Error with the workload's name if it ends otherwise.
  */
 export async function measuredElsewhere(
   name: string,

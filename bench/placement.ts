@@ -1,15 +1,15 @@
 /**
- * Where the pods of a mixed batch go on a real control plane, what their nodes cost, and how long it takes:
+ * Where the pods of a mixed batch are placed on a real control plane, the price of their nodes, and the time:
  *
  *   node bench/placement.ts [--json] [--runs N] [--small-nodes] [--refused-first]
  *
  * Eight Deployments of 100 pods each, nodes simulated by kwok, default settings. The control plane is started
- * and stopped here, unless TENON_CONFORMANCE_DIR and TENON_CONFORMANCE_BIN name a running one. Time counts
- * from the first Deployment until every pod is Ready, CPU time is that of the operator's process.
+ * and stopped here, unless TENON_CONFORMANCE_DIR and TENON_CONFORMANCE_BIN name a running one. Time counts from
+ * the first Deployment until every pod is Ready, CPU time is that of the operator's process.
  *
  *   --small-nodes    nodes of at most 16 CPU, so that there are many
- *   --refused-first  no node may be launched before the scheduler has refused every pod, and time counts from
- *                    then: one decision sees all pods, however slow the host
+ *   --refused-first  launches start only after the scheduler has rejected every pod, and time counts from
+ *                    then on: one decision sees all pods, however slow the host
  */
 import { Stand } from '../conformance/src/planned-placement/stand.ts'
 import { eightShapes, smallNodes } from '../conformance/src/planned-placement/workloads.ts'
@@ -51,6 +51,5 @@ try {
 } finally {
   await controlPlane.stop()
 }
-// Events of the last run may still wait to be written, and would be tried again and again on a control plane
-// that is gone.
+// Events of the last run may still be queued, and would be retried on a control plane that is gone.
 process.exit()

@@ -1,16 +1,16 @@
 /**
- * What consolidation makes of a cluster that has become too large, on a real control plane with nodes simulated
- * by kwok: eight Deployments of 100 pods each, scaled to 30.
+ * The effect of consolidation on a cluster that has become too large, on a real control plane with nodes
+ * simulated by kwok: eight Deployments of 100 pods each, scaled to 30.
  *
  *   node bench/scale-down.ts [--only small|all] [--json] [--rest MINUTES] [--gates GATES]
  *
- *   --only    nodes of at most 16 CPU (small), or every type (all); both without it
- *   --rest    how long the cluster is watched once it has settled (default 10)
+ *   --only    nodes of at most 16 CPU (small), or every type (all); default: both
+ *   --rest    how long to watch the cluster once it has settled (default 10)
  *   --gates   feature gates of the controller, such as GlobalConsolidation=true
  *
- * `settled` counts from the first scaling until the last change of a NodeClaim or Node; `launches` are NodeClaims
- * created in that time, `moves` commands while at rest. The bound is what the requests cost at the price of a
- * CPU and of a byte, as if nodes could be had in any size.
+ * `settled` is the time from the first scaling until the last change of a NodeClaim or Node; `launches` are
+ * NodeClaims created in that time, `moves` commands after it. The bound is the price of the requests, by CPU
+ * and byte, as if nodes were available in any size.
  */
 import { karpenterKinds, kinds, labels, type NodePool, parseResources } from '@tenon/api'
 import { createCacheRegistry, type WatchingKubeClient } from '@tenon/kube'
@@ -184,11 +184,11 @@ async function play(workload: string, reference: Reference, { client, controller
   }
 }
 
-/** What has happened to instances. */
+/** Changes of instances. */
 interface Changes {
   created: number
   deleted: number
-  /** Of the last creation or deletion of a NodeClaim or Node. */
+  /** When a NodeClaim or Node was last created or deleted. */
   lastMs: number
 }
 

@@ -1,8 +1,8 @@
 /**
  * How fast the embedded scheduler binds pods: `node bench/scheduler.ts [--json]`.
  *
- * All pods exist before the scheduler starts; the time runs until the last one is bound or refused
- * and includes the API server's part. `longest` is the longest time the event loop was held.
+ * All pods exist before the scheduler starts; time counts until the last one is bound or rejected and includes
+ * the API server. `longest` is the longest time that the event loop was blocked.
  */
 import { kinds, type Node, type Pod, type PodSpec } from '@tenon/api'
 import { SeededRandom, silentLogger, SystemClock } from '@tenon/runtime'

@@ -1,6 +1,6 @@
 /**
- * Scheduling throughput and price of the engine alone: the workloads of scheduling/workloads.ts, each
- * in a process of its own, against figures of the reference and the lowest price that is possible.
+ * Scheduling throughput and price of the engine alone: the workloads of scheduling/workloads.ts, each in its
+ * own process, compared with figures of the reference and the lowest possible price.
  */
 import { parseArgs } from 'node:util'
 import { measuredElsewhere } from './own-process.ts'
@@ -33,11 +33,11 @@ interface Options {
   readonly runs: number | undefined
   readonly improvement: Improvement
   readonly json: boolean
-  /** Measure in this process and send the figures to the one that forked it. */
+  /** Measures in this process and sends the figures to the parent. */
   readonly isChild: boolean
 }
 
-/** A mistake on the command line, in one line. */
+/** A usage error, in one line. */
 class UsageError extends Error {}
 
 function parse(args: readonly string[]): Options | 'help' {
@@ -84,7 +84,7 @@ function select(names: readonly string[]): readonly Workload[] {
   return workloads.filter(({ name }) => names.some((part) => name.includes(part)))
 }
 
-/** Measures a workload in a new process. Throws when that fails. */
+/** Measures a workload in a new process. Throws if that fails. */
 async function inOwnProcess(workload: Workload, improvement: Improvement, runs: number): Promise<Row> {
   const { measured: sent, output: trace } = await measuredElsewhere(workload.name, import.meta.filename, [
     '--child',
@@ -108,15 +108,15 @@ async function inOwnProcess(workload: Workload, improvement: Improvement, runs: 
 }
 
 /**
- * Some seconds for each workload. The first short runs are mostly the compiler's warming up, which the
- * maximum shows; a controller runs on.
+ * As many runs as take some seconds per workload. The first, slow runs are warm-up, which the maximum shows; a
+ * controller keeps running.
  */
 function defaultRuns(pods: number): number {
   if (pods >= 10_000) return 3
   return pods > 500 ? 25 : 75
 }
 
-/** Prints row after row; a workload that fails is told and makes the exit code 1. */
+/** Prints row after row; a workload that fails is reported and makes the exit code 1. */
 async function main({ selected, runs, improvement, json }: Options): Promise<void> {
   if (!json) console.log(header)
   for (const [i, workload] of selected.entries()) {

@@ -1,12 +1,11 @@
 /**
- * How long the bundle takes from its start to its first reconcile: `node bench/start.ts [--json] [--runs N]`.
+ * Time of the bundle from its start to its first reconcile: `node bench/start.ts [--json] [--runs N]`.
  *
- * Bundles into a temporary folder, runs the embedded cluster from there, and starts a controller of each
- * provider again and again (5 times by default), as it runs in a pod (nothing that was compiled
- * before is kept) and as it runs where it can keep that. The first reconcile is over when a new NodePool
- * carries its hash. CPU time is that of the controller's process until then, which a busy host does
- * not stretch; of several runs the middle one is shown. Fails when a controller in a pod takes more than 1.5 s
- * of CPU time.
+ * Bundles into a temporary folder, runs the embedded cluster from there, and repeatedly (default 5 times)
+ * starts a controller of each provider: as in a pod (without a compile cache), and with a compile cache. The
+ * first reconcile is complete when a new NodePool has its hash. CPU time is that of the controller's process
+ * until then, which does not depend on other load; the median of the runs is printed. Fails if a controller in
+ * a pod takes more than 1.5 s of CPU time.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -76,7 +75,7 @@ try {
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** Starts a controller, and ends it after its first reconcile. */
+/** Starts a controller, and stops it after its first reconcile. */
 async function started(
   cluster: Cluster,
   provider: keyof typeof providers,
@@ -141,7 +140,7 @@ function run(args: readonly string[], more: Readonly<Record<string, string>>) {
   }
 }
 
-/** Of a process so far, in steps of 10 ms. */
+/** CPU time of a process so far, in steps of 10 ms. */
 function processorTime(pid: number | undefined): Pick<Figures, 'userMs' | 'systemMs'> {
   const [user = 0, system = 0] = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .split(' ')
@@ -150,7 +149,7 @@ function processorTime(pid: number | undefined): Pick<Figures, 'userMs' | 'syste
   return { userMs: user * 10, systemMs: system * 10 }
 }
 
-/** Each figure's own. */
+/** The median of each figure. */
 function middle(runs: readonly Figures[]): Figures {
   const of = (key: keyof Figures) =>
     runs.map((each) => each[key]).toSorted((a, b) => a - b)[Math.floor(runs.length / 2)] ?? 0

@@ -1,18 +1,17 @@
 /**
- * What it takes to follow a large cluster: the embedded API server in a process of its own, filled with
- * nodes, their claims and pods, and `tenon controller` in another, whose figures these are.
+ * The cost of following a large cluster: the embedded API server runs in its own process, with nodes, their
+ * claims and pods. So does `tenon controller`, which is measured.
  *
  *   node bench/state.ts [--nodes N --pods N] [--changes PER_SECOND] [--seconds S] [--json] [--cpu-prof DIR]
  *
- * `synced` counts from the start of the controller's process until its readiness says that everything is
- * listed and `karpenter_cluster_state_synced` is 1; `CPU s` is the CPU time of that. `rest %` and
- * `busy %` are CPU time, of one core, while nothing changes and while pods do (statuses, creations,
- * bindings, deletions), and `writes` what the controller wrote meanwhile; `held` is the longest time that the
- * event loop was held: from when the program is loaded until all is synced, and while pods change once more, as
- * looking at it takes time of its own. On a host that is loaded by others the changes may take longer than
- * they should: `busy %` is what all of them took until nothing came of them any more, in the time that they
- * should have taken, and what is done at rest. `state %` is the same of a second replica, which does not lead:
- * it lists and watches, and keeps the state, and nothing else.
+ * `synced` is the time from the start of the controller's process until it is ready and
+ * `karpenter_cluster_state_synced` is 1, `CPU s` the CPU time of that. `rest %` and `busy %` are CPU time, in
+ * percent of a core, while nothing changes and while pods change (statuses, creations, bindings, deletions),
+ * and `writes` the controller's writes meanwhile. `held` is the longest time that the event loop was blocked:
+ * from when the program is loaded until it has synced, and during further changes of pods, as measuring takes
+ * time itself. On a busy host the changes may take longer than intended: `busy %` is the CPU time of all of
+ * them and their effects, divided by the intended time, and includes the work at rest. `state %` is the same
+ * for a standby replica, which only lists, watches and keeps the state.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -68,10 +67,10 @@ if (![perSecond, seconds, ...sizes.flatMap(({ nodes, pods }) => [nodes, pods])].
   process.exit(1)
 }
 const syncWithinMs = 300_000
-/** Writes that follow from the start, such as those of conditions, have ended once none came for so long. */
+/** The writes of the start, such as conditions, are over if there was none for this long. */
 const quietMs = 5000
 const settleWithinMs = 600_000
-/** Nodes that pods came to or left may be consolidated again so long after that, which is a write of its own. */
+/** Nodes whose pods changed become consolidatable after this time, which is a write too. */
 const followUpMs = 30_000
 const lease = { namespace: 'kube-system', name: 'bench' }
 
@@ -115,7 +114,7 @@ async function measured(size: { readonly nodes: number; readonly pods: number })
     })
     try {
       await controller.serving(syncWithinMs)
-      // So far the program was loaded, which is done at a stretch.
+      // Loading the program blocks the loop, so it is excluded.
       await controller.longestHoldMs()
       await controller.stateSynced(syncWithinMs)
       const syncedSeconds = (clock.monotonic() - start) / 1000
@@ -159,7 +158,7 @@ async function measured(size: { readonly nodes: number; readonly pods: number })
     return { ...row, statePercent }
   } finally {
     api.kill()
-    // The log tells what went wrong.
+    // The log says what went wrong.
     if (isDone) await rm(folder, { recursive: true, force: true })
   }
 }
@@ -188,7 +187,7 @@ async function settle(api: ChildProcess): Promise<void> {
   }
 }
 
-/** What the controller took while something was done. */
+/** The controller's resources during a phase. */
 interface Taken {
   readonly cpuSeconds: number
   readonly seconds: number

@@ -1,12 +1,12 @@
 /**
- * A month of a public trace on virtual time, beside what it could cost at least:
+ * A month of a public trace on virtual time, compared with its minimum cost:
  *
  *   npm run bench:trace -- [--apps-share 0.25] [--days 31] [--traces ../shared/data/traces]
  *                          [--compatibility none|karpenter|both] [--seed 1] [--json]
  *
- * `--apps-share` keeps that share of the applications, evenly over all sizes. Progress goes to the standard error.
- * With `--json` all that was measured until then is printed after every day, so that a run need not be waited for.
- * Each way to run is played in a process of its own, both at once, while this one works out the bounds.
+ * `--apps-share` keeps that share of the applications, evenly over all sizes. Progress is printed on stderr.
+ * With `--json` the results so far are printed after every day, so that a run need not be completed. Each mode
+ * is played in its own process, both concurrently, while this one computes the bounds.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -22,13 +22,13 @@ type Mode = Settings['compatibility']
 
 type Row = Readonly<Record<string, string | number>>
 
-/** What a process that plays tells after every day. */
+/** Sent by a playing process after every day. */
 interface Told {
   readonly day: number
   readonly report: PlayReport
-  /** Since it began. */
+  /** Since the start. */
   readonly seconds: number
-  /** Of a core, in that time. */
+  /** CPU time since the start. */
   readonly coreSeconds: number
 }
 
@@ -79,7 +79,7 @@ async function compareAll(): Promise<void> {
   )
 }
 
-/** @returns how it stood in the end. */
+/** @returns the last report. */
 async function playedElsewhere(way: Mode, bounds: Promise<readonly BoundHour[]>): Promise<Row> {
   const given = Object.entries(values).filter(([name]) => name !== 'compatibility' && name !== 'json')
   const args = given.flatMap(([name, value]) => [`--${name}`, String(value)])
@@ -113,7 +113,7 @@ function nameOf(compatibility: Mode): string {
 
 function boundUntil(bounds: readonly BoundHour[], day: number): Record<keyof BoundHour, number> {
   const elapsed = 24 * Math.min(day, days)
-  // Of the hour in which a run ends the same part as of its price.
+  // The hour in which a run ends counts in part, like its price.
   const sumOf = (of: keyof BoundHour): number =>
     bounds.reduce((sum, hour, at) => sum + hour[of] * Math.max(0, Math.min(1, elapsed - at)), 0)
   return {
@@ -148,7 +148,7 @@ function rowOf(name: string, { day, report, seconds, coreSeconds }: Told, bounds
   }
 }
 
-/** Measures as lines, settings as columns: a terminal is narrow. */
+/** Measures as lines, settings as columns, as terminals are narrow. */
 function table(all: readonly Row[]): string {
   const measures = Object.keys(all[0] ?? {})
   const lines = measures.map((measure) => [measure, ...all.map((row) => String(row[measure] ?? ''))])

@@ -1,12 +1,12 @@
 /**
- * Cases of the upstream performance suite on a real control plane with nodes simulated by kwok, beside the
- * thresholds of that suite (operations.md 13.3).
+ * Cases of the upstream performance suite on a real control plane with nodes simulated by kwok, compared with
+ * the thresholds of that suite (operations.md 13.3).
  *
  *   node bench/upstream.ts [--only CASE] [--pods N] [--json]
  *
- * Every case gets a control plane of its own. `P95 MiB` and `cores` are the controller's alone, sampled every
- * 5 s over the phase; `min` counts until nothing changes any more. The rest of the cluster shares the host,
- * so that times say little where it is busy. `--pods` plays smaller cases; thresholds are those of full ones.
+ * Every case gets a new control plane. `P95 MiB` and `cores` are the controller's alone, sampled every 5 s over
+ * the phase; `min` counts until nothing changes any more. The rest of the cluster shares the host, so times
+ * mean little on a busy one. `--pods` plays smaller cases; thresholds are those of full ones.
  */
 import { karpenterKinds, kinds, labels, type NodePool, parseResource, type Resources } from '@tenon/api'
 import { SystemClock } from '@tenon/runtime'
@@ -18,7 +18,7 @@ import { type Samples, sampled } from './upstream/sampler.ts'
 
 const giveUpMs = 60 * 60_000
 const pollMs = 250
-/** How long nothing must have changed for a phase to be over; not counted. */
+/** A phase is over when nothing has changed for this long, which is not counted. */
 const quietMs = 45_000
 const discovery = 'testing/drifted'
 
@@ -54,7 +54,7 @@ interface Row extends Samples {
   readonly cpuPercent: number
   readonly memoryPercent: number
   readonly threshold: Threshold
-  /** What is over its bound. */
+  /** Figures that exceed their threshold. */
   readonly over: readonly string[]
 }
 
@@ -99,7 +99,7 @@ async function play(what: Case, stand: Stand): Promise<void> {
   }
 }
 
-/** Pods of each Deployment at a share of the whole. */
+/** Pods of each Deployment at a fraction of the full case. */
 function replicasOf({ deployments, pods }: Case, share: number): readonly number[] {
   return Array.from({ length: deployments }, (_, index) =>
     Math.round((Math.floor(pods / deployments) + (index < pods % deployments ? 1 : 0)) * share),
@@ -137,7 +137,7 @@ async function apply(what: Case, change: Change, { client }: Stand): Promise<voi
   }
 }
 
-/** Waits until all pods are Ready, all claims are of the current template, and nodes stay as they are. */
+/** Waits until all pods are Ready, all claims have the current template, and nodes no longer change. */
 async function quiet(
   { client, controller }: Stand,
   change: Change,

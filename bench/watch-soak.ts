@@ -1,12 +1,12 @@
 /**
- * Watches under churn: stock clients follow pods, config maps and custom objects over HTTPS while
- * writers change them, and every client must see every version exactly once and in order.
+ * Watches under churn: stock clients follow pods, config maps and custom objects over HTTPS while writers
+ * change them, and every client must see every version exactly once and in order.
  *
  *   node bench/watch-soak.ts [--minutes 10] [--rate 200] [--seed N] [--kubeconfig FILE]
  *
- * Without --kubeconfig it starts an API server of its own with a short history, and a further
- * informer whose connection breaks for longer than that history, so that it is answered 410 and
- * lists again. Exit code 1 when anything was missed, repeated or out of order.
+ * Without --kubeconfig it starts its own API server with a short history, and an additional informer whose
+ * connection breaks for longer than that history, so that it gets 410 and lists again. Exits with 1 if anything
+ * was missed, repeated or out of order.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -51,12 +51,12 @@ const writersPerKind = 2
 const progressMs = 10_000
 /** An event may be this late before it counts as missed. */
 const lagMs = 8000
-/** Seconds of churn that the server of this soak remembers, per kind. */
+/** Seconds of churn that this soak's server remembers, per kind. */
 const historySeconds = 10
-/** The line is whole for one part of this, then cut for longer than the history lasts. */
+/** The connection works for part of this time, and is then cut for longer than the history lasts. */
 const wholeMs = Math.min(15_000, durationMs / 4)
 
-/** An API server on a socket, with a history short enough to be outlived. */
+/** An API server on a socket, with a short history. */
 async function startServer(kubeconfig: string) {
   const clock = new SystemClock()
   const credentials = await createCredentials(clock.now())
@@ -91,7 +91,7 @@ async function startServer(kubeconfig: string) {
   }
 }
 
-/** The same cluster through a line that can be cut. */
+/** The same cluster through a connection that can be cut. */
 function throughProxy(config: KubeConfig, proxy: CuttingProxy): KubeConfig {
   const other = new KubeConfig()
   other.loadFromString(config.exportConfig())
@@ -124,7 +124,7 @@ async function cutNowAndThen(
   return cuts
 }
 
-/** A watch from the beginning of time must be refused once that is compacted. */
+/** A watch from resource version 1 must be rejected once it is compacted. */
 async function answersGone(send: Send): Promise<boolean> {
   const { status, body } = await send(
     'GET',

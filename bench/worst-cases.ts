@@ -1,10 +1,11 @@
 /**
- * What one object can lengthen: pods that say as much as an API server lets them, beside plain ones.
+ * How much a single object can slow a decision down: pods as complex as the API server accepts, compared with
+ * plain ones.
  *
  *   node bench/worst-cases.ts [--pods N] [--runs N] [--only WORDS] [--json]
  *
- * `msPerPod` is the CPU time of a decision by pod, the least of all runs, and `timesPlain` how often that of a plain
- * pod goes into it.
+ * `msPerPod` is the CPU time of a decision per pod, the minimum of all runs, and `timesPlain` its ratio to that
+ * of a plain pod.
  */
 import { schedule } from '@tenon/engine'
 import { worstCase, worstCases } from '../packages/engine/src/testing/worst-cases.test-support.ts'

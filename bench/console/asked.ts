@@ -1,8 +1,8 @@
-/** Questions to a process that was forked. */
+/** Sends questions to a forked process. */
 import type { ChildProcess, Serializable } from 'node:child_process'
 import { once } from 'node:events'
 
-/** @throws Error when the process ends instead of answering. */
+/** @throws Error if the process ends instead of answering. */
 export async function ask<Reply>(child: ChildProcess, question: Serializable): Promise<Reply> {
   const over = new AbortController()
   const { signal } = over

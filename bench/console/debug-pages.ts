@@ -1,4 +1,4 @@
-/** How long the controller is held by those who ask its pages. */
+/** How long requests of the debug pages block the controller. */
 import { type Figure, heldTarget, type Stand } from './figure.ts'
 
 const paths = ['decisions', 'prices', 'offerings', 'catalogue', 'journal', 'drains', 'waiting', 'snapshot']
@@ -11,7 +11,7 @@ export async function debugPages({
 }: Stand): Promise<readonly Figure[]> {
   const figures: Figure[] = []
   for (const path of paths) {
-    // The first time compiles what the others run.
+    // The first request warms up the code.
     await read(`${url}/debug/${path}`)
     await clock.sleep(1000)
     await controller.longestHoldMs()

@@ -1,6 +1,6 @@
 /**
- * How soon the page answers a click, and shows the cluster. Chromium is driven by its own protocol here: Playwright
- * has it send a copy of each event of a stream, which takes the page longer than the event itself.
+ * How soon the page reacts to a click, and shows the cluster. Drives Chromium by its own protocol: Playwright
+ * makes it send a copy of each stream event, which takes longer than the event itself.
  */
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -11,7 +11,7 @@ import type { Clock } from '@tenon/runtime'
 const startedWithinMs = 30_000
 const lookMs = 5
 
-/** Where the link to the view Cost is, once it is there. */
+/** Finds the link to the view Cost once it exists. */
 const findLink = `(() => {
   const link = [...document.querySelectorAll('nav a')].find(({ textContent }) => textContent === 'Cost')
   if (link === undefined) return undefined
@@ -19,7 +19,7 @@ const findLink = `(() => {
   return { x: x + width / 2, y: y + height / 2 }
 })()`
 
-/** A tab of a Chromium, by its protocol. */
+/** A tab of Chromium, controlled by its protocol. */
 class Tab {
   readonly #socket: WebSocket
   readonly #answers = new Map<number, PromiseWithResolvers<unknown>>()
@@ -55,7 +55,7 @@ class Tab {
     return (await answer.promise) as T
   }
 
-  /** What an expression is once it is something. */
+  /** Waits until an expression has a value. */
   async until<T>(expression: string, clock: Clock): Promise<T> {
     for (;;) {
       const { result } = await this.send<{ readonly result: { readonly value?: T } }>('Runtime.evaluate', {
@@ -70,8 +70,8 @@ class Tab {
 
 /**
  * Opens the page twice.
- * @param link which opens it once.
- * @returns milliseconds until a click on another view is answered, and until the whole cluster is shown.
+ * @param link returns a one-time link.
+ * @returns milliseconds until a click on another view takes effect, and until the whole cluster is shown.
  */
 export async function firstClick(
   chromiumPath: string,
@@ -81,7 +81,7 @@ export async function firstClick(
   const folder = await mkdtemp(join(tmpdir(), 'tenon-first-click-'))
   const browser = spawn(
     chromiumPath,
-    // Root has no sandbox to be in; the page is our own.
+    // Chromium's sandbox does not work as root; the page is trusted.
     [
       '--headless=new',
       '--no-sandbox',
@@ -101,7 +101,7 @@ export async function firstClick(
       await tab.send('Page.navigate', { url })
       return startMs
     }
-    // The first page of a browser starts processes of it. Without the link, nothing but a word is shown.
+    // The first page of a browser starts processes. Without the link, only an error message is shown.
     await began(new URL('/', link).href)
     await tab.until(`document.readyState === 'complete' && location.protocol === 'http:'`, clock)
     const startMs = await began(link)
@@ -120,7 +120,7 @@ export async function firstClick(
   }
 }
 
-/** The address of the first tab of a browser that has been started. */
+/** The protocol address of the first tab of a started browser. */
 async function tabOf(told: NodeJS.ReadableStream): Promise<string> {
   const port = Promise.withResolvers<string>()
   let text = ''

@@ -1,4 +1,4 @@
-/** What frames of the viewer take, made without a terminal. */
+/** How long frames of the viewer take, without a terminal. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { ask } from './asked.ts'

@@ -1,4 +1,4 @@
-/** The page in Chromium: how soon it can be used, and how long it is held while things change. */
+/** The page in Chromium: how soon it is usable, and how long it is blocked while pods change. */
 import { existsSync } from 'node:fs'
 import { chromium, type CDPSession, type Page } from 'playwright-core'
 import { firstClick } from './first-click.ts'
@@ -6,13 +6,13 @@ import { type Figure, heldTarget, part, type Stand } from './figure.ts'
 import type { ServedProcess } from './served-process.ts'
 
 const chromiumPath = process.env['TENON_CHROMIUM'] ?? '/usr/bin/chromium'
-/** Milliseconds until the page can be used (console.md 3). */
+/** Milliseconds until the page is usable (console.md 3). */
 const usableTarget = 1000
 const pictureWithinMs = 120_000
 const settleMs = 3000
 const followMs = 211
 
-/** In each document, before its own scripts: lengths of tasks over 50 ms, and times between frames. */
+/** Injected before the page's own scripts: records tasks over 50 ms, and times between frames. */
 const probe = `
   globalThis.tenonTasks = []
   new PerformanceObserver((list) => {
@@ -32,17 +32,17 @@ const probe = `
   })
 `
 
-/** @returns nothing where there is no Chromium. */
+/** @returns nothing without Chromium. */
 export async function opened(server: ServedProcess, stand: Stand): Promise<readonly Figure[]> {
   if (!existsSync(chromiumPath)) return []
   const { answeredMs, pictureMs } = await firstClick(chromiumPath, await server.takeLink(), stand.clock)
   const browser = await chromium.launch({
     executablePath: chromiumPath,
-    // Root has no sandbox to be in; the page is our own.
+    // Chromium's sandbox does not work as root; the page is trusted.
     args: ['--no-sandbox', '--disable-gpu'],
   })
   try {
-    // The first page of a browser starts processes of it.
+    // The first page of a browser starts processes.
     await (await browser.newPage()).goto('about:blank')
     const context = await browser.newContext({ viewport: { width: 1280, height: 900 } })
     context.setDefaultTimeout(pictureWithinMs)
@@ -100,7 +100,7 @@ async function frameTimes(page: Page, forMs: number): Promise<readonly number[]>
   return await page.evaluate<readonly number[]>(`tenonFrames(${forMs})`)
 }
 
-/** Lengths of all tasks over 50 ms since the last call, in milliseconds. */
+/** Durations of all tasks over 50 ms since the last call, in milliseconds. */
 async function longTasks(page: Page): Promise<readonly number[]> {
   return await page.evaluate<readonly number[]>('tenonTasks.splice(0)')
 }

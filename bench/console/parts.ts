@@ -8,7 +8,7 @@ import { ServedProcess } from './served-process.ts'
 import { viewed } from './viewed.ts'
 
 interface Part {
-  /** For whoever waits. */
+  /** Printed as progress. */
   readonly about: string
   readonly measure: (stand: Stand) => Promise<readonly Figure[]>
 }
@@ -33,7 +33,7 @@ async function served(stand: Stand): Promise<readonly Figure[]> {
 async function withPage(stand: Stand): Promise<readonly Figure[]> {
   const server = ServedProcess.start(stand)
   try {
-    // Whoever opens the page first waits for the cluster as well, which is of the part before.
+    // Whoever opens the page first waits for the cluster too, which the previous part measures.
     const stream = await server.get('/api/stream')
     await (stream.body as ReadableStream<Uint8Array>).getReader().read()
     return await opened(server, stand)

@@ -1,4 +1,4 @@
-/** `tenon console` as a process of its own, as it is shipped, and whoever asks it. */
+/** Runs the shipped `tenon console` as a process, and acts as its browser. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -12,7 +12,7 @@ const probe = new URL('../control-plane/loop-probe.ts', import.meta.url).href
 export class ServedProcess {
   readonly #process: ChildProcess
   readonly #over = new AbortController()
-  /** The link that serves next; each serves once, and the command prints another one after that. */
+  /** The next link; each can be used once, and the command prints another one after that. */
   #link = Promise.withResolvers<string>()
   #cookie = ''
   #origin = ''
@@ -39,7 +39,7 @@ export class ServedProcess {
     return new ServedProcess(child)
   }
 
-  /** For a browser, once. */
+  /** A link for a browser; can be used once. */
   async takeLink(): Promise<string> {
     const link = await this.#link.promise
     this.#link = Promise.withResolvers()
@@ -58,7 +58,7 @@ export class ServedProcess {
     return await fetch(this.#origin + path, { headers: { cookie: this.#cookie }, signal })
   }
 
-  /** Since this was last asked, in milliseconds. */
+  /** Longest blocking since the last call, in milliseconds. */
   async longestHoldMs(): Promise<number> {
     return await ask<number>(this.#process, { kind: 'longestHold' } satisfies ProbeOrder)
   }

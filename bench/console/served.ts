@@ -1,18 +1,18 @@
-/** The page's server: its stream while things change, and its answers. */
+/** The page's server: its stream while pods change, and its answers. */
 import { type Figure, heldTarget, part, type Stand } from './figure.ts'
 import type { ServedProcess } from './served-process.ts'
 
 const settleMs = 3000
-/** Figures of the viewer that are the page's server's as well (console.md 2). */
+/** Targets of the viewer that hold for the page's server too (console.md 2). */
 const [shareTarget, memoryTarget] = [10, 400]
 
-/** @returns figures of the stream; somebody reads it on for as long as the server is there. */
+/** @returns figures of the stream, which is read for as long as the server runs. */
 export async function streamed(
   server: ServedProcess,
   { churn, clock, seconds, size }: Stand,
 ): Promise<readonly Figure[]> {
   const startMs = clock.monotonic()
-  // What loads the program is not of the fill.
+  // Loading the program is not part of the fill.
   const stream = await server.get('/api/stream')
   const events = eventsOf(stream.body as AsyncIterable<Uint8Array>)
   let picture = await events.next()
@@ -90,13 +90,13 @@ export async function answered(server: ServedProcess, { clock }: Stand): Promise
   return [...figures, { name: 'console memory with answers MiB', value: server.peakMiB }]
 }
 
-/** Whole events of a stream. */
+/** Complete events of a stream. */
 async function* eventsOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string, void, undefined> {
   let parts: string[] = []
   const decoder = new TextDecoder()
   for await (const chunk of body) {
     const pieces = decoder.decode(chunk, { stream: true }).split('\n\n')
-    // A blank line may come in two chunks.
+    // A blank line may be split over two chunks.
     if (pieces[0]?.startsWith('\n') === true && parts.at(-1)?.endsWith('\n') === true) pieces.unshift('')
     for (const [at, piece] of pieces.entries()) {
       parts.push(piece)

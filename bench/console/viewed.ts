@@ -1,4 +1,4 @@
-/** The viewer in a pseudo-terminal, as somebody uses it. */
+/** The viewer in a pseudo-terminal, with a simulated user. */
 import { spawn } from '@lydell/node-pty'
 import xterm from '@xterm/headless'
 import { bundledMain } from '../control-plane/controller-process.ts'
@@ -8,7 +8,7 @@ const [columns, rows] = [200, 50]
 const keyEveryMs = 137
 const shareTarget = 10
 const memoryTarget = 400
-/** What was compiled, and what the fill has left, is not of what is measured. */
+/** Excludes warm-up and garbage of the fill from the measurement. */
 const settleMs = 3000
 const fillWithinMs = 300_000
 

@@ -1,4 +1,4 @@
-/** The terminal viewer on a cluster, with a terminal that nobody sees: how long frames take, and how long it is held. */
+/** The terminal viewer without a visible terminal: how long frames take, and how long it is blocked. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import {
   ConsoleModel,
@@ -11,7 +11,7 @@ import {
 import { loadKubeConfig } from '@tenon/kube'
 import { SystemClock } from '@tenon/runtime'
 
-/** What the parent asks for: to look for so long. */
+/** A request of the parent to measure for some time. */
 export interface Look {
   readonly seconds: number
 }
@@ -21,13 +21,13 @@ export type Seen =
   | { readonly kind: 'filled'; readonly heldMs: number }
   | {
       readonly kind: 'looked'
-      /** What it takes to make and write a frame after a change. */
+      /** Time to build and write a frame after a change. */
       readonly frameMs: readonly number[]
       readonly heldMs: number
     }
 
 const [kubeconfig = ''] = process.argv.slice(2)
-// As `tenon view` does it.
+// As in `tenon view`.
 keepYoungSpaceSmall()
 const clock = new SystemClock()
 const ended = new AbortController()
@@ -93,7 +93,7 @@ process.on('disconnect', () => {
 })
 
 async function look(seconds: number): Promise<Seen> {
-  // What is compiled, and what the fill has left, is not of this.
+  // Excludes warm-up and garbage of the fill.
   await clock.sleep(2000)
   longestHoldMs()
   frames = []
@@ -101,7 +101,7 @@ async function look(seconds: number): Promise<Seen> {
   return { kind: 'looked', frameMs: frames, heldMs: longestHoldMs() }
 }
 
-/** Since the last time. */
+/** Since the last call. */
 function longestHoldMs(): number {
   const heldMs = Math.max(0, delay.max / 1e6 - resolutionMs)
   delay.reset()

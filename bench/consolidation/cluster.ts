@@ -1,4 +1,4 @@
-/** Clusters at work, for questions about removing nodes. */
+/** Running clusters, for questions about removing nodes. */
 import {
   type InstanceType,
   labels,
@@ -21,7 +21,7 @@ import { oneOf, pool } from '../scheduling/catalogue.ts'
 import { eightShapes, diverse, pick } from '../scheduling/pods.ts'
 import { inputOf, workloads } from '../scheduling/workloads.ts'
 
-/** A cluster with the question that is asked about it. */
+/** A cluster and the question about it. */
 export interface Cluster {
   readonly input: SchedulingInput
   readonly question: ConsolidationQuestion
@@ -35,7 +35,7 @@ export interface ClusterShape {
   readonly mostCores: number
 }
 
-/** The same cluster for the same shape every time. */
+/** Deterministic. */
 export function clusterOf({ nodes: nodeCount, pods: podCount, kind, mostCores }: ClusterShape): Cluster {
   const random = new SeededRandom(`${kind} ${nodeCount} ${podCount}`)
   const cores = 'karpenter.kwok.sh/instance-cpu'
@@ -125,7 +125,7 @@ function instance(index: number, type: InstanceType, random: SeededRandom): Inst
   }
 }
 
-/** Puts each pod on one of the emptiest of some nodes that have room; pods without room are omitted. */
+/** Puts each pod on one of the emptiest of some nodes that fit; pods that do not fit are omitted. */
 function settle(pods: readonly Pod[], instances: readonly Instance[]): ReadonlyMap<Pod, Instance> {
   const random = new SeededRandom('homes')
   const homes = new Map<Pod, Instance>()

@@ -1,6 +1,6 @@
 /**
- * The story of bench/scale-down.ts on the virtual clock, in one process: what consolidation makes of eight
- * Deployments of 100 pods each that are scaled to 30. Takes about a minute of a core for each case.
+ * bench/scale-down.ts on the virtual clock, in one process: the effect of consolidation after eight Deployments
+ * of 100 pods each are scaled to 30. Takes about a minute of CPU time per case.
  *
  *   node bench/consolidation/virtual-scale-down.ts [small] [all]
  */

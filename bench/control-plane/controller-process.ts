@@ -1,4 +1,4 @@
-/** `tenon controller` as the image runs it, a process of its own, with what it takes of the host (Linux only). */
+/** Runs `tenon controller` as the image does, and measures its resources (Linux only). */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
@@ -13,10 +13,10 @@ const dockerfile = new URL('../../Dockerfile', import.meta.url)
 const bundler = fileURLToPath(new URL('../../build/bundle.ts', import.meta.url))
 const probe = new URL('loop-probe.ts', import.meta.url).href
 const pollMs = 100
-/** Units of the times in /proc; Linux tells user space this one on every host. */
+/** Unit of the times in /proc; the same on every Linux host. */
 const ticksPerSecond = 100
 
-/** What a process has taken so far; figures of the kernel, for all its threads. */
+/** Resources of a process so far, over all its threads. */
 export interface ProcessFigures {
   readonly cpuSeconds: number
   readonly rssMiB: number
@@ -25,16 +25,16 @@ export interface ProcessFigures {
 
 export interface ControllerPlan {
   readonly kubeconfigPath: string
-  /** Takes what the process prints. */
+  /** File for the process's output. */
   readonly log: string
   readonly clock: Clock
   /** Options of Node, such as `--cpu-prof`. */
   readonly nodeOptions?: readonly string[]
   /** Further options of the controller. */
   readonly options?: readonly string[]
-  /** The Lease to wait for; without it the controller leads at once. */
+  /** The Lease to acquire; without it the controller leads at once. */
   readonly lease?: { readonly namespace: string; readonly name: string }
-  /** Measures how long the event loop is held, which costs a little CPU time. */
+  /** Measures blocking of the event loop, which costs a little CPU time. */
   readonly isProbed?: boolean
 }
 
@@ -45,7 +45,7 @@ interface Ports {
 
 let bundleFolder: string | undefined
 
-/** The bundle that is shipped, built once; it goes with this process. */
+/** The shipped bundle, built once; removed when this process exits. */
 export function bundledMain(): string {
   if (bundleFolder === undefined) {
     const folder = mkdtempSync(join(tmpdir(), 'tenon-bench-bundle-'))
@@ -58,7 +58,7 @@ export function bundledMain(): string {
   return join(bundleFolder, 'tenon.mjs')
 }
 
-/** Options of Node that the image runs the bundle with. */
+/** The image's options of Node. */
 function imageNodeOptions(): readonly string[] {
   const [, entrypoint = '[]'] = /^ENTRYPOINT (.*)$/m.exec(readFileSync(dockerfile, 'utf8')) ?? []
   return (JSON.parse(entrypoint) as readonly string[]).filter((each) => each.startsWith('--'))
@@ -105,17 +105,17 @@ export class ControllerProcess {
     return new ControllerProcess(child, plan, ports)
   }
 
-  /** Waits until the probes are answered: the program is loaded. */
+  /** Waits until the probes respond: the program is loaded. */
   async serving(withinMs: number): Promise<void> {
     await this.#until(withinMs, this.#ports.probes, '/healthz', (text) => text === 'ok')
   }
 
-  /** Waits until the readiness probe succeeds: every collection is listed. */
+  /** Waits until the readiness probe succeeds: every kind is listed. */
   async ready(withinMs: number): Promise<void> {
     await this.#until(withinMs, this.#ports.probes, '/readyz', (text) => text === 'ok')
   }
 
-  /** Waits until decisions can be made: what is listed has become a state without gaps. */
+  /** Waits until decisions can be made: the cluster state is complete. */
   async stateSynced(withinMs: number): Promise<void> {
     await this.ready(withinMs)
     const isSynced = (text: string) => /^karpenter_cluster_state_synced 1$/m.test(text)
@@ -155,15 +155,15 @@ export class ControllerProcess {
   }
 
   /**
-   * Begins or ends looking at how long the event loop is held: at first it does. Looking takes as much processor
-   * time as following a quiet cluster.
+   * Starts or stops measuring the event loop; initially it is measured. Measuring takes as much CPU time as
+   * following a quiet cluster.
    */
   watchLoop(isOn: boolean): void {
     const order: ProbeOrder = { kind: 'watch', isOn }
     this.#process.send(order)
   }
 
-  /** The longest time that the event loop was held since this was last asked, in milliseconds. */
+  /** The longest time that the event loop was blocked since the last call, in milliseconds. */
   async longestHoldMs(): Promise<number> {
     const answer = once(this.#process, 'message')
     const order: ProbeOrder = { kind: 'longestHold' }
@@ -185,7 +185,7 @@ export class ControllerProcess {
     await ended
   }
 
-  /** User and system time; fields 14 and 15 of `stat`, counted behind the name, which may hold anything. */
+  /** User and system time: fields 14 and 15 of `stat`, counted after the name, which may contain anything. */
   #cpuSeconds(): number {
     const stat = readFileSync(`/proc/${this.#process.pid}/stat`, 'utf8')
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
@@ -193,7 +193,7 @@ export class ControllerProcess {
   }
 }
 
-/** A port that nothing listens on now. */
+/** A port that is free now. */
 export async function freePort(): Promise<number> {
   const server = createServer()
   server.listen(0, '127.0.0.1')

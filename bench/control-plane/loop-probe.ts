@@ -1,10 +1,10 @@
-/** Loaded into the controller before its own code: answers how long its event loop was held. */
+/** Preloaded into the controller: measures how long its event loop is blocked. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { isMainThread } from 'node:worker_threads'
 
 const resolutionMs = 10
 
-/** What the parent says: to begin or to end looking, or that it wants to know. */
+/** Messages of the parent: start or stop measuring, or report. */
 export type ProbeOrder = { readonly kind: 'watch'; readonly isOn: boolean } | { readonly kind: 'longestHold' }
 
 if (isMainThread) {
@@ -19,6 +19,6 @@ if (isMainThread) {
     process.send?.(Math.max(0, delay.max / 1e6 - resolutionMs))
     delay.reset()
   })
-  // The parent's questions alone must not keep the controller from ending.
+  // The channel must not keep the controller alive.
   process.channel?.unref()
 }

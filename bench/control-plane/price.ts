@@ -1,9 +1,9 @@
 import type { Node } from '@tenon/api'
 
-/** Nodes of the provider `kwok` say what they cost. */
+/** Label with the price of nodes of the provider `kwok`. */
 const priceLabel = 'eks-node-viewer/instance-price'
 
-/** What these nodes cost per hour; NaN if one of them does not say. */
+/** Price of these nodes per hour; NaN if a node lacks the label. */
 export function pricePerHourOf(nodes: readonly Node[]): number {
   return nodes.reduce((sum, { metadata }) => sum + Number(metadata.labels?.[priceLabel] ?? Number.NaN), 0)
 }

@@ -1,4 +1,4 @@
-/** A real control plane of its own with kwok, Tenon's kinds, and a controller as a process. */
+/** A real control plane with kwok, Tenon's kinds, and a controller process. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -27,7 +27,7 @@ export interface Stand {
   readonly controller: ControllerProcess
 }
 
-/** Plays on a stand that is there for this alone, and takes it down. */
+/** Runs with a new stand, and removes it afterwards. */
 export async function onStand<T>(
   { clock, pool, nodeOptions, options }: StandOptions,
   play: (stand: Stand) => Promise<T>,
@@ -53,7 +53,7 @@ export async function onStand<T>(
       await controller.ready(readyWithinMs)
       await clock.sleep(settleMs)
       const result = await play({ client, controller })
-      // After a failure the log tells what went wrong.
+      // After a failure the log says what went wrong.
       await rm(folder, { recursive: true, force: true })
       return result
     } finally {
@@ -62,7 +62,7 @@ export async function onStand<T>(
   })
 }
 
-/** Plays on a real control plane that is there for this alone, with kwok and without a controller. */
+/** Runs with a new control plane with kwok but without a controller, and removes it afterwards. */
 export async function onControlPlane<T>(
   clock: Clock,
   play: (client: WatchingKubeClient, kubeconfigPath: string) => Promise<T>,
@@ -78,7 +78,7 @@ export async function onControlPlane<T>(
   }
 }
 
-/** UIDs of the pods that are Ready, kept up to date until `signal` aborts. */
+/** UIDs of the Ready pods, updated until `signal` aborts. */
 export async function followReady(
   client: WatchingKubeClient,
   clock: Clock,

@@ -1,8 +1,8 @@
-/** How one run is shown: lines for people, one JSON object for programs. */
+/** Prints one run: lines for people, one JSON object for programs. */
 import type { Outcome } from '../../conformance/src/planned-placement/stand.ts'
 import { lowerBoundPerHour, referenceSeconds } from '../../conformance/src/planned-placement/workloads.ts'
 
-/** Of a price, over the lower bound. */
+/** Limit of the price, relative to the lower bound. */
 const mostOfBound = 1.05
 const leastWherePlanned = 0.99
 

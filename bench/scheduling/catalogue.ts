@@ -1,4 +1,4 @@
-/** What the workloads may buy: the catalogue `fake(400)` and NodePools over a catalogue. */
+/** Catalogues of the workloads: `fake(400)`, and NodePools with a catalogue. */
 import { type InstanceType, labels, type NodePool, type Requirement } from '@tenon/api'
 import type { PoolInput } from '@tenon/engine'
 
@@ -12,7 +12,7 @@ export const oneOf = (key: string, ...values: readonly string[]): Requirement =>
   values,
 })
 
-/** `fake-it-0` to `fake-it-399`: one core, 2 GiB and 10 pods more each time, priced by size. */
+/** `fake-it-0` to `fake-it-399`: each with one core, 2 GiB and 10 pods more, priced by size. */
 export function fakeCatalogue(): readonly InstanceType[] {
   const offers = [
     ...zones.slice(0, 2).map((zone) => [zone, 'spot'] as const),

@@ -1,4 +1,4 @@
-/** Pods that claim a device each, on nodes that have published eight. */
+/** Pods with a claim for one device each, on nodes with eight devices. */
 import { type Device, labels, type Pod, type ResourceClaim, type ResourceSlice } from '@tenon/api'
 import type { NodeInput, SchedulingInput } from '@tenon/engine'
 import type { Random } from '@tenon/runtime'
@@ -88,7 +88,7 @@ function sliceOf(nodeName: string, model: string): ResourceSlice {
   }
 }
 
-/** A claim on one device of the class, of a model if one is given. */
+/** A claim for one device of the class, of a model if one is given. */
 function claimOf(model: string | undefined): Pick<ResourceClaim, 'spec'> {
   const expression = `device.attributes['${driver}'].model == '${model}'`
   return {

@@ -1,4 +1,4 @@
-/** Groups of pods that run together or not at all, each of its own requests. */
+/** Groups of pods that run together or not at all, each with its own requests. */
 import { type InstanceType, labels, type Pod } from '@tenon/api'
 import type { PodGroupInput, SchedulingInput } from '@tenon/engine'
 import type { Random } from '@tenon/runtime'
@@ -10,7 +10,7 @@ interface Gangs {
   readonly members: number
   /** Whether all members of a group must be in one zone. */
   readonly inOneZone: boolean
-  /** Ordinary pods beside them. */
+  /** Number of ordinary pods. */
   readonly others: number
   /** False: the same pods without their groups. */
   readonly areGroups: boolean
@@ -21,7 +21,7 @@ const requestsOf = (random: Random) => ({
   memory: `${pick(random, [1024, 2048, 4096, 8192, 16384])}Mi`,
 })
 
-/** The whole input but its policy. */
+/** The whole input without its policy. */
 export function gangsInput(
   random: Random,
   catalogue: readonly InstanceType[],

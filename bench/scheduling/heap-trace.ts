@@ -1,17 +1,17 @@
 /**
- * Peak heap from V8's own trace of its collections.
+ * Peak heap, from V8's own trace of its collections.
  *
- * A pass is synchronous, so nothing inside the process can watch it. But a heap only grows between two
- * collections: what is in use right before each collection, and at the end, are its peaks. V8 prints
- * the former; it is memory in use with garbage not collected yet, on the JavaScript heap, the input
- * included. Typed arrays lie outside of that heap; their size at the end of the pass is added.
+ * A pass is synchronous, so nothing in the process can sample it. But a heap only grows between two
+ * collections, so its peaks are right before each collection, and at the end. V8 prints the former: memory in
+ * use including garbage on the JavaScript heap, with the input. Typed arrays are outside of that heap; their
+ * size at the end of the pass is added.
  */
 import type { Measurement } from './measure.ts'
 
 /** Lines look like `[1:0x3f]  89 ms: Scavenge 21.4 (30.3) -> 19.4 (46.6) MB, …`; MB are MiB here. */
 const collection = /ms: [A-Z][\w\s()-]*? (\d+\.\d) \(\d+\.\d\) -> /g
 
-/** Most memory in use during the traced run, in MiB. */
+/** Maximum memory in use during the traced run, in MiB. */
 export function peakHeapMib(
   trace: string,
   { heapAtEndMib, arrayBuffersMib }: Pick<Measurement, 'heapAtEndMib' | 'arrayBuffersMib'>,

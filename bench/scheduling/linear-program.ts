@@ -1,26 +1,26 @@
-/** Linear programs: the least cost under linear limits. */
+/** Linear programs: minimum cost with linear constraints. */
 import highsModule from 'highs'
 
-// The package's types describe its CommonJS build, where the loader is a member of what is imported here.
+// The package's types describe its CommonJS build, which exports the loader as a member.
 const loadHighs = highsModule as unknown as typeof highsModule.default
 
-/** Loaded once: that takes longer than most programs take to be solved. */
+/** Loaded once: loading takes longer than solving most programs. */
 let loading: ReturnType<typeof loadHighs> | undefined
 
-/** Of HiGHS' strategies the fastest here: 2 s for diverse(N), where the default takes 10. */
+/** The fastest strategy of HiGHS here: 2 s for diverse(N), instead of 10 with the default. */
 const primalSimplex = 4
 
-/** What a program comes to. */
+/** The solution of a program. */
 export interface Solution {
-  /** The least cost. */
+  /** The minimum cost. */
   readonly cost: number
-  /** How much there is of each column. */
+  /** The amount of each column. */
   readonly values: Float64Array
-  /** What one more of each row's lower limit costs; nothing where columns are whole. */
+  /** Dual prices: the cost of increasing each row's lower limit by one; empty for integer programs. */
   readonly rowPrices: Float64Array
 }
 
-/** Columns and rows as they are added; a row or column is its index. */
+/** Columns and rows are identified by their index. */
 export class LinearProgram {
   readonly #costs: number[] = []
   readonly #rowLower: number[] = []
@@ -28,7 +28,7 @@ export class LinearProgram {
   readonly #columns: (readonly [row: number, value: number])[][] = []
   readonly #areWhole: boolean
 
-  /** @param areWhole whether there can only be whole numbers of each column. */
+  /** @param areWhole whether columns must be integers. */
   constructor({ areWhole = false }: { readonly areWhole?: boolean } = {}) {
     this.#areWhole = areWhole
   }
@@ -43,7 +43,7 @@ export class LinearProgram {
     this.#columns.push(entries)
   }
 
-  /** @throws Error when there is none. */
+  /** @throws Error if there is no solution. */
   async solve(): Promise<Solution> {
     const highs = await (loading ??= loadHighs())
     const starts = [0]

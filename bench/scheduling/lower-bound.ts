@@ -1,24 +1,23 @@
 /**
- * The lowest price per hour at which pods could be held, by a linear program: nodes may be bought in
- * parts and pods cut into pieces, and of topology only exclusion from a node is kept. No set of whole
- * nodes can be cheaper; most often none reaches it.
+ * The lowest possible price per hour for pods, by a linear program: nodes may be bought in fractions and pods split,
+ * and of topology only exclusion from a node counts. No set of whole nodes can be cheaper; usually none reaches it.
  *
  *   minimise  Σ price(t) · y(t)
  *   where     Σ_t x(s,t) = pods of shape s                for every shape s
  *             Σ_s request(s,r) · x(s,t) ≤ capacity(t,r) · y(t)   for every source t and resource r
  *             Σ x(s,t) ≤ y(t)    over the shapes that exclude each other, for every source t
  *
- * with y(t) fixed for nodes that exist and x(s,t) only where the rules of shape s allow source t.
+ * with y(t) fixed for existing nodes, and x(s,t) only where the constraints of shape s allow source t.
  */
 import type { Resources } from '@tenon/api'
 import type { SchedulingInput } from '@tenon/engine'
 import { LinearProgram } from './linear-program.ts'
 import { type Shape, shapesOf, type Source, sourcesOf } from './offers.ts'
 
-/** Amounts near 1, for the solver's sake: cores and GiB. */
+/** Scales amounts to near 1, for the solver: cores and GiB. */
 const units: Resources = { cpu: 1000, memory: 1024 ** 3, 'ephemeral-storage': 1024 ** 3 }
 
-/** Price per hour; `leftOut` are UIDs of pods that need not be held, `boundOn` what a new node offers. */
+/** Price per hour. `leftOut` are UIDs of pods to ignore, `boundOn` selects the resources of a new node. */
 export async function lowerBound(
   input: SchedulingInput,
   leftOut: ReadonlySet<string>,
@@ -40,7 +39,7 @@ function addSource(
   demand: readonly number[],
 ): void {
   const nodes: (readonly [row: number, value: number])[] = []
-  // What one node offers of a thing: on the right of the row where nodes exist, else in y's column.
+  // The resources of a node: on the right of the row for existing nodes, else in y's column.
   const limitRow = (amount: number): number => {
     const row = problem.addRow(Number.NEGATIVE_INFINITY, existing === undefined ? 0 : amount)
     nodes.push([row, -amount])

@@ -1,20 +1,20 @@
-/** Measures one workload. Runs in a process of its own, so that heaps of workloads do not mix. */
+/** Measures one workload, in its own process, so that heaps of workloads do not mix. */
 import { setFlagsFromString } from 'node:v8'
 import { type SchedulingInput, type SchedulingResult, schedule, TypeReader } from '@tenon/engine'
 import { lowerBound } from './lower-bound.ts'
 import { type Improvement, inputOf, type Workload } from './workloads.ts'
 
-/** What the process reports; the heap trace is on its standard output (see heap-trace.ts). */
+/** Sent by the process; the heap trace is on its standard output (see heap-trace.ts). */
 export interface Measurement {
-  /** Of each run, in the order of the runs; the first one is cold. */
+  /** Of each run, in order; the first one is cold. */
   readonly ms: readonly number[]
   readonly nodes: number
   readonly unplaced: number
   /** Per hour, of the new nodes. */
   readonly price: number
-  /** Lowest price per hour that could hold the pods which were placed. */
+  /** Lowest price per hour of the placed pods. */
   readonly bound: number
-  /** Heap and array buffers in use when the first run was over, and those array buffers alone. */
+  /** Heap and array buffers in use after the first run, and those array buffers alone. */
   readonly heapAtEndMib: number
   readonly arrayBuffersMib: number
 }
@@ -43,10 +43,10 @@ export async function measure(
   const first = inputOf(workload, improvement)
   const types = new TypeReader()
   for (let run = 0; run < runs; run++) {
-    // New pods each time, but the same catalogue, as in a controller: its types are read once.
+    // New pods each time, but the same catalogue, as in a controller: types are compiled once.
     const input = run === 0 ? first : withCatalogueOf(first, inputOf(workload, improvement))
     result = undefined
-    // Only the first run's heap counts: later ones hold the garbage of those before.
+    // Only the first run's heap counts: later ones contain garbage of earlier ones.
     if (run === 0) setFlagsFromString('--trace-gc')
     const start = performance.now()
     result = schedule(input, { shouldStop: () => false, types })

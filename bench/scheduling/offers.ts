@@ -1,4 +1,4 @@
-/** Pods and what may hold them, grouped so that the lower bound stays a small problem. */
+/** Groups pods and nodes, so that the lower bound stays a small problem. */
 import {
   admitsValue,
   type InstanceType,
@@ -17,35 +17,35 @@ import {
 import { allocatableOf, type NodeInput, type PoolInput, type SchedulingInput } from '@tenon/engine'
 import { withoutSuperfluous } from './superfluous.ts'
 
-/** Pods that are alike in requests and in the hard rules for their node. */
+/** Pods with equal requests and equal hard constraints on their node. */
 export interface Shape {
   readonly requests: Resources
   readonly count: number
-  /** One of these must hold of the node's labels. */
+  /** One of these must match the node's labels. */
   readonly alternatives: readonly (readonly NodeSelectorRequirement[])[]
   readonly tolerations: readonly Toleration[]
   /** Pods with the same key exclude each other from a node. */
   readonly exclusive: string | undefined
 }
 
-/** A way to hold pods: nodes of one price and size, or nodes that exist. */
+/** Nodes for pods: new ones of one price and size, or existing ones. */
 export interface Source {
-  /** Per hour and node; 0 for nodes that exist. */
+  /** Per hour and node; 0 for existing nodes. */
   readonly pricePerHour: number
-  /** Of one node; of all of them together where they exist. */
+  /** Of one node; for existing nodes of all of them together. */
   readonly capacity: Resources
-  /** Nodes that exist; undefined where any number can be bought. */
+  /** Number of existing nodes; undefined if any number can be bought. */
   readonly existing: number | undefined
-  /** Indices of the shapes that it may hold. */
+  /** Indices of the shapes that fit. */
   readonly hosts: readonly number[]
 }
 
-/** Values that a node's labels may take. */
+/** Possible values of a node's labels. */
 type Labels = ReadonlyMap<string, readonly string[]>
 
 /**
- * Groups pods by what the bound knows of them; topology other than exclusion is not looked at. Exclusion
- * forces new nodes only on kinds with more pods than there are nodes, and is omitted for the others.
+ * Groups pods by what the bound considers; of topology only exclusion. Exclusion forces new nodes only for
+ * kinds with more pods than there are nodes, and is ignored for the others.
  */
 export function shapesOf(pods: readonly Pod[], nodeCount: number): readonly Shape[] {
   const shapes = new Map<string, Shape & { count: number }>()
@@ -82,7 +82,7 @@ function alternativesOf(spec: PodSpec): Shape['alternatives'] {
   return required.nodeSelectorTerms.map(({ matchExpressions = [] }) => [...selected, ...matchExpressions])
 }
 
-/** The term by which pods keep others of their own kind off their host. */
+/** The anti-affinity term that keeps pods of the same kind off each other's host. */
 function exclusionOf(own: Readonly<Record<string, string>>, spec: PodSpec): string | undefined {
   const terms = spec.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
   const term = terms.find(({ topologyKey, labelSelector }) => {
@@ -108,7 +108,7 @@ function mayMeet(node: Labels, requirement: Requirement): boolean {
   return values.some((value) => admitsValue(requirement, value))
 }
 
-/** Everything that may hold some of `shapes`, without what another source makes superfluous. */
+/** All sources that fit some of `shapes`, without superfluous ones. */
 export function sourcesOf(
   input: SchedulingInput,
   shapes: readonly Shape[],
@@ -150,7 +150,7 @@ function poolSources(
   )
 }
 
-/** The labels that each available offering of a type can have under the pool's requirements. */
+/** The possible labels of each available offering of a type under the pool's requirements. */
 function nodesOf(
   type: InstanceType,
   requirements: readonly Requirement[],
@@ -172,7 +172,7 @@ function nodesOf(
     .filter(({ node }) => [...node.values()].every((values) => values.length > 0))
 }
 
-/** Nodes that may hold the same shapes, as one: a relaxation that never makes the bound too high. */
+/** Nodes that fit the same shapes, as one source: a relaxation, so the bound stays valid. */
 function existingSources({ nodes }: SchedulingInput, shapes: readonly Shape[]): readonly Source[] {
   const admitted = (node: NodeInput) => {
     const own = new Map(Object.entries(node.labels).map(([key, value]) => [key, [value]]))

@@ -1,4 +1,4 @@
-/** Pods of the workloads, drawn from a seeded source so that every run sees the same ones. */
+/** Pods of the workloads, from a seeded source so that every run has the same ones. */
 import { labels, type Pod, type PodSpec } from '@tenon/api'
 import { integerBetween, type Random } from '@tenon/runtime'
 
@@ -8,7 +8,10 @@ const letters = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
 export const pick = <T>(random: Random, list: readonly T[]): T =>
   list[integerBetween(random, 0, list.length - 1)] as T
 
-/** A pending pod; `serial` is its name and UID, unique within a workload. */
+/**
+ * A pending pod.
+ * @param serial becomes its name and UID; unique within a workload.
+ */
 export function aPod(
   serial: number,
   requests: Readonly<Record<string, string>>,
@@ -29,7 +32,7 @@ const drawnRequests = (random: Random) => ({
   memory: `${pick(random, [100, 256, 512, 1024, 2048, 4096])}Mi`,
 })
 
-/** Spreads pods with these labels evenly, one apart at most. */
+/** Spreads pods with these labels with a maximum skew of one. */
 export const spreadOver = (topologyKey: string, matchLabels: Record<string, string>): Partial<PodSpec> => ({
   topologySpreadConstraints: [
     { maxSkew: 1, topologyKey, whenUnsatisfiable: 'DoNotSchedule', labelSelector: { matchLabels } },
@@ -62,7 +65,7 @@ export function diverse(random: Random, count: number): readonly Pod[] {
   const letter = () => pick(random, letters)
   return Array.from({ length: count }, (_, i) => {
     const requests = drawnRequests(random)
-    // What five does not divide is generic.
+    // The remainder of the division by five is generic.
     const group = i < Math.floor(count / 5) * 5 ? i % 5 : 0
     switch (group) {
       case 1:
@@ -86,7 +89,7 @@ export function diverse(random: Random, count: number): readonly Pod[] {
   })
 }
 
-/** Pods with a preferred zone, and preferred distance from each other by zone and by host. */
+/** Pods with a preferred zone, and preferred anti-affinity by zone and host. */
 export function preferences(random: Random, count: number): readonly Pod[] {
   const apart = (weight: number, topologyKey: string) => ({
     weight,
@@ -119,7 +122,7 @@ const eight = [
   ['750m', '6Gi'],
 ] as const
 
-/** 100 pods each of eight shapes, as eight Deployments would make them. */
+/** 100 pods each of eight shapes, as from eight Deployments. */
 export function eightShapes(): readonly Pod[] {
   return eight.flatMap(([cpu, memory], shape) =>
     Array.from({ length: 100 }, (_, i) => aPod(shape * 100 + i, { cpu, memory }, { app: `shape-${shape}` })),

@@ -30,7 +30,7 @@ const nodeCount = 1000
 const utilisation = 0.6
 const batchTaint: Taint = { key: 'workload', value: 'batch', effect: 'NoSchedule' }
 
-/** `general`, `arm` and `batch` take pods; the seven of other teams come first and take none. */
+/** `general`, `arm` and `batch` accept the pods; the seven pools of other teams come first and do not. */
 function pools(catalogue: readonly InstanceType[]): readonly PoolInput[] {
   const linux = (...more: readonly Requirement[]) => [oneOf(labels.os, 'linux'), ...more]
   const teams = Array.from({ length: 7 }, (_, i) =>
@@ -77,7 +77,7 @@ interface Shape {
   readonly spec: Partial<PodSpec>
 }
 
-/** Requests, a rule for nodes and a rule for neighbours, each drawn by itself. */
+/** Requests, a node constraint and a pod constraint, each random. */
 function shape(random: Random, index: number): Shape {
   const own = { app: `app-${index}` }
   const requests = {
@@ -144,14 +144,14 @@ function running(
     taints: [],
     initialized: true,
     available,
-    // Every DaemonSet is taken to run already, within the utilisation.
+    // All DaemonSet pods are assumed to run already, within the utilisation.
     daemonRequests: { cpu: 1000, memory: 4 * 1024 ** 3, pods: 30 },
     usedHostPorts: [],
   }
   return { node, pods }
 }
 
-/** The whole input but its policy. */
+/** The whole input without its policy. */
 export function poolsInput(random: Random, count: number): Omit<SchedulingInput, 'policy'> {
   const catalogue = defaultCatalogue()
   const shapes = Array.from({ length: shapeCount }, (_, i) => shape(random, i))

@@ -1,17 +1,17 @@
-/** Omits sources that the lower bound can do without, so that it stays a small problem. */
+/** Drops sources that the lower bound does not need, so that it stays a small problem. */
 import type { Shape, Source } from './offers.ts'
 
 interface Candidate {
   readonly source: Source
-  /** One bit for each shape that it may hold. */
+  /** One bit for each shape that fits. */
   readonly mask: bigint
   readonly hasExclusive: boolean
 }
 
-/** Prices are sums of floats: differences below this part of them mean nothing. */
+/** Prices are sums of floats: smaller relative differences are rounding errors. */
 const tolerance = 1e-9
 
-/** The sources that are needed; the bound over them is the bound over all of `offered`. */
+/** The sources that are needed; the bound with them equals the bound with all of `offered`. */
 export function withoutSuperfluous(offered: readonly Source[], shapes: readonly Shape[]): readonly Source[] {
   const resources = [...new Set(shapes.flatMap(({ requests }) => Object.keys(requests)))]
   const candidates = offered
@@ -21,7 +21,7 @@ export function withoutSuperfluous(offered: readonly Source[], shapes: readonly 
       mask: source.hosts.reduce((mask, shape) => mask | (1n << BigInt(shape)), 0n),
       hasExclusive: source.hosts.some((shape) => shapes[shape]?.exclusive !== undefined),
     }))
-    // Those that replace many others first.
+    // Those that can replace many others first.
     .toSorted(
       (a, b) =>
         b.source.hosts.length - a.source.hosts.length || a.source.pricePerHour - b.source.pricePerHour,
@@ -29,15 +29,15 @@ export function withoutSuperfluous(offered: readonly Source[], shapes: readonly 
   const needed = new Set(candidates)
   for (const a of candidates.toReversed()) {
     const others = [...needed].filter((b) => b !== a && (a.mask & b.mask) === a.mask)
-    // One after the other leaves, so that of two which can replace each other one stays.
+    // One by one, so that of two sources that can replace each other one stays.
     if (others.some((b) => replaces(a, b, resources))) needed.delete(a)
   }
   return [...needed].map(({ source }) => source)
 }
 
 /**
- * Whether some number of nodes `b` for each node `a` is as large and no more expensive. Where pods exclude each
- * other, nodes count as well, so that it takes one at least.
+ * Whether some number of nodes `b` per node `a` is as large and not more expensive. If pods exclude each other,
+ * the number of nodes matters too, so at least one is needed.
  */
 function replaces(a: Candidate, b: Candidate, resources: readonly string[]): boolean {
   let nodes = a.hasExclusive ? 1 : 0

@@ -1,4 +1,4 @@
-/** How rows are shown: columns for people, one JSON object a line for programs. */
+/** Prints rows: columns for people, one JSON object per line for programs. */
 import type { Improvement, Workload } from './workloads.ts'
 
 /** One measured workload. */
@@ -8,7 +8,7 @@ export interface Row {
   readonly ms: { readonly min: number; readonly median: number; readonly max: number }
   readonly nodes: number
   readonly unplaced: number
-  /** Per hour; so is the bound, the lowest price that the same pods could cost. */
+  /** Per hour; so is the bound, the lowest possible price of the same pods. */
   readonly price: number
   readonly bound: number
   readonly peakHeapMib: number
@@ -25,7 +25,7 @@ const priceRatio = ({ price, bound }: Row) => (bound > 0 ? price / bound : undef
 const milliseconds = (ms: number) => ms.toFixed(ms < 100 ? 1 : 0)
 const orDash = (value: number | undefined, digits: number) => value?.toFixed(digits) ?? '-'
 
-/** Ratio of two figures; undefined when one is missing. */
+/** Ratio of two figures; undefined if one is missing. */
 const over = (a: number | undefined, b: number | undefined) =>
   a === undefined || b === undefined ? undefined : a / b
 
@@ -35,12 +35,12 @@ const columns: readonly Column[] = [
   { title: 'median', width: 8, cell: ({ ms }) => milliseconds(ms.median) },
   { title: 'max', width: 8, cell: ({ ms }) => milliseconds(ms.max) },
   { title: 'pods/s', width: 8, cell: (row) => podsPerSecond(row).toFixed(0) },
-  // Times as fast as the reference.
+  // Speed relative to the reference.
   { title: '× ref', width: 6, cell: ({ workload, ms }) => orDash(over(workload.reference.ms, ms.median), 1) },
   { title: 'nodes', width: 6, cell: ({ nodes }) => String(nodes) },
   { title: 'ref', width: 5, cell: ({ workload }) => orDash(workload.reference.nodes, 0) },
   { title: 'price/h', width: 9, cell: ({ price }) => price.toFixed(2) },
-  // Price over the reference's, then over the lower bound.
+  // Price relative to the reference's, then to the lower bound.
   {
     title: '/ ref',
     width: 6,
@@ -58,7 +58,7 @@ export const header: string = line(
   columns.map(({ title }) => title),
 )
 
-/** The row as columns under the {@link header}. */
+/** The row as columns of the {@link header}. */
 export function renderRow(row: Row): string {
   return line(
     row.workload.name,
@@ -73,7 +73,7 @@ function line(name: string, cells: readonly string[]): string {
   ].join(' ')
 }
 
-/** The row as one JSON object. */
+/** The row as a JSON object. */
 export function jsonRow(row: Row): string {
   const { workload, improvement, ms } = row
   const rounded = (value: number, digits: number) => Number(value.toFixed(digits))

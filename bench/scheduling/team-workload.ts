@@ -1,6 +1,6 @@
 /**
- * `teams(N)`: each team has a NodePool of its own in some zones, and Deployments that are spread over the zones
- * of that NodePool alone. What counts as a domain differs from team to team (reports.md 2).
+ * `teams(N)`: each team has its own NodePool in some zones, and Deployments that are spread over the zones of
+ * that NodePool alone. So the eligible domains differ between teams (reports.md 2).
  */
 import { type InstanceType, labels, type Pod } from '@tenon/api'
 import type { PoolInput, SchedulingInput } from '@tenon/engine'
@@ -12,7 +12,7 @@ const team = 'example.com/team'
 const zones = ['test-zone-1', 'test-zone-2', 'test-zone-3']
 const deployments = 200
 
-/** @param teams NodePools; with 0 all pods are of one NodePool and choose none. */
+/** @param teams number of NodePools; with 0 all pods use one NodePool and select none. */
 export function teamsInput(
   random: Random,
   pods: number,
@@ -45,7 +45,7 @@ function podOf(random: Random, serial: number, teamOf: ((deployment: number) => 
   return aPod(serial, requests, own, { ...spreadOver(labels.zone, own), ...chosen })
 }
 
-/** Every other team does without one of the zones. */
+/** Every other team does not use one of the zones. */
 function poolOf(name: string, index: number, catalogue: readonly InstanceType[]): PoolInput {
   const own = index % 2 === 0 ? zones : zones.filter((_, zone) => zone !== index % zones.length)
   return pool(name, catalogue, { requirements: [oneOf(labels.zone, ...own), oneOf(team, name)] })

@@ -1,4 +1,4 @@
-/** The rows of the table: what each one schedules, and what the reference made of it. */
+/** The rows of the table: workloads, and the reference's figures. */
 import { type InstanceType, labels, type Pod, type Requirement, wellKnownLabels } from '@tenon/api'
 import type { PoolInput, SchedulingInput, SchedulingPolicy } from '@tenon/engine'
 import { defaultCatalogue } from '@tenon/provider-kwok'
@@ -10,7 +10,7 @@ import { diverse, eightShapes, preferences } from './pods.ts'
 import { poolsInput } from './pools-workload.ts'
 import { teamsInput } from './team-workload.ts'
 
-/** `none` leaves the first fit as it is. */
+/** `none` keeps the first fit. */
 export type Improvement = 'none' | 'planned' | 'free'
 
 /** Measured with kubernetes-sigs/karpenter (main, 2026-08-20) on a host with two cores. */
@@ -22,17 +22,17 @@ interface Reference {
 }
 
 export interface Workload {
-  /** Also the seed of everything drawn for it. */
+  /** Also the seed of its random choices. */
   readonly name: string
   readonly pods: number
   readonly preferences: SchedulingPolicy['preferences']
-  /** Set where the row is about it; otherwise the command line decides. */
+  /** Set if the row depends on it; otherwise a command-line option decides. */
   readonly improvement?: Improvement
   readonly reference: Reference
   /**
-   * What nodes offer in the lower bound of the price. The price rows take `capacity`, which gives the
-   * published 29.30 for both; what is left after kube-reserved and daemons, `allocatable`, gives a
-   * tighter bound (29.31 with all types, 29.46 below 17 cores).
+   * Resources of nodes in the lower bound of the price. The price rows use `capacity`, which gives the
+   * published 29.30 for both; `allocatable`, without kube-reserved and DaemonSets, gives a tighter bound (29.31
+   * with all types, 29.46 below 17 cores).
    */
   readonly boundOn: 'capacity' | 'allocatable'
   readonly make: (random: SeededRandom) => Omit<SchedulingInput, 'policy'>
@@ -128,7 +128,7 @@ const zonalGangs: Workload = {
     }),
 }
 
-/** 1000 groups of 8 pods beside 5000 others; or the same pods without groups. */
+/** 1000 groups of 8 pods and 5000 others; or the same pods without groups. */
 const mixedGangs = (areGroups: boolean): Workload => ({
   name: areGroups ? 'gangs(1000 x 8) + 5000' : 'gangs(1000 x 8) + 5000, as pods',
   pods: 13_000,
@@ -145,7 +145,7 @@ const mixedGangs = (areGroups: boolean): Workload => ({
     }),
 })
 
-/** Pods of one device each, on nodes of eight; the next row has twice as many of both. */
+/** Pods with one device each, on nodes with eight; the next row has twice as many of both. */
 const devicesRow = (pods: number, nodes: number): Workload => ({
   name: `devices(${pods}) on ${nodes}`,
   pods,
@@ -157,7 +157,7 @@ const devicesRow = (pods: number, nodes: number): Workload => ({
 
 const below17: Requirement = { key: 'karpenter.kwok.sh/instance-cpu', operator: 'Lt', values: ['17'] }
 
-/** Every row, in the order of the table. */
+/** Every row, in order of the table. */
 export const workloads: readonly Workload[] = [
   ...[1, 50, 100, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000].map(diverseRow),
   plannedRow(1000),
@@ -186,7 +186,7 @@ export const workloads: readonly Workload[] = [
   priceRow('cpu<17', 'free', 34.38, [below17]),
 ]
 
-/** A new input; the same for the same workload every time. */
+/** A new input; deterministic. */
 export function inputOf(workload: Workload, improvement: Improvement): SchedulingInput {
   return {
     ...workload.make(new SeededRandom(workload.name)),

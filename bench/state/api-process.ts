@@ -1,4 +1,4 @@
-/** The embedded API server with a large cluster in it, as a process that its parent tells what to do. */
+/** The embedded API server with a large cluster, as a process that its parent controls. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,18 +11,18 @@ import { LaunchProbes } from './launch-probes.ts'
 import { createUnschedulable, pendingPod } from './pending-pods.ts'
 import { population } from './population.ts'
 
-/** What the parent asks for. */
+/** Requests of the parent. */
 export type Order =
-  /** @param pending pods beside the others that no NodePool can launch a node for. */
+  /** @param pending additional pods for which no NodePool can launch a node. */
   | { readonly kind: 'fill'; readonly nodes: number; readonly pods: number; readonly pending?: number }
-  /** How long pods wait for their NodeClaims, one pod after the other. */
+  /** Measures how long pods wait for their NodeClaims, one pod after the other. */
   | { readonly kind: 'probe'; readonly pods: number }
   | { readonly kind: 'churn'; readonly perSecond: number; readonly seconds: number }
   | { readonly kind: 'count' }
   /** Keeps every controller from leading. */
   | { readonly kind: 'hold-lease'; readonly namespace: string; readonly name: string }
 
-/** What it is answered. */
+/** Replies to the parent. */
 export type Answer =
   | { readonly kind: 'filled'; readonly kubeconfigPath: string; readonly podBytes: number }
   | { readonly kind: 'churned'; readonly changes: number }
@@ -31,7 +31,7 @@ export type Answer =
   | { readonly kind: 'probed'; readonly waitedMs: readonly number[] }
 
 const clock = new SystemClock()
-/** Nothing is as young as it looks, so that nothing is done because something is new. */
+/** Objects are this old, so that nothing happens because something is new. */
 const ageMs = 3_600_000
 const crdType = {
   group: 'apiextensions.k8s.io',

@@ -1,10 +1,10 @@
-/** Changes of pods as a busy cluster makes them, a given number a second. */
+/** Changes of pods as in a busy cluster, at a given rate. */
 import { kinds } from '@tenon/api'
 import type { LocalApi } from '@tenon/devcluster'
 import { type Clock, rfc3339 } from '@tenon/runtime'
 import { newPod, nodeName, runningStatus, type Size } from './population.ts'
 
-/** In turn: statuses change most, and what is created is bound and, later, deleted. */
+/** In turn: statuses change most, and a created pod is bound and later deleted. */
 const turn = ['status', 'create', 'status', 'bind', 'delete'] as const
 const tickMs = 50
 
@@ -18,7 +18,7 @@ export class Churn {
   readonly #api: LocalApi
   readonly #clock: Clock
   readonly #size: Size
-  /** Pods that are created and not bound, and those that serve; the oldest first. */
+  /** Pods that are not bound yet, and running ones; oldest first. */
   readonly #unbound: Named[] = []
   readonly #serving: Named[]
   #next: number
@@ -34,7 +34,7 @@ export class Churn {
       .map(({ metadata: { namespace = '', name } }, index) => ({ namespace, name, index }))
   }
 
-  /** @returns how many changes were made. */
+  /** @returns the number of changes. */
   async run(perSecond: number, seconds: number): Promise<number> {
     const start = this.#clock.monotonic()
     let made = 0

@@ -1,4 +1,4 @@
-/** Measures how long a pod waits until the NodeClaim of its node is there. */
+/** Measures how long a pod waits for the NodeClaim of its node. */
 import { karpenterKinds, labels, type NodeClaim, type Pod } from '@tenon/api'
 import type { LocalApi } from '@tenon/devcluster'
 import { type Clock, rfc3339 } from '@tenon/runtime'
@@ -9,7 +9,7 @@ const label = { app: 'launch-probe' }
 const firstIndex = 20_000_000
 const giveUpMs = 60_000
 const pollMs = 2
-/** Between two pods: the batch of the first is over. */
+/** Pause between two pods: the batch of the first must be over. */
 const restMs = 500
 
 export class LaunchProbes {
@@ -22,7 +22,7 @@ export class LaunchProbes {
     this.#clock = clock
   }
 
-  /** @returns milliseconds for each pod; they share no node with each other. */
+  /** @returns milliseconds for each pod; each gets its own node. */
   async run(pods: number): Promise<readonly number[]> {
     const waitedMs: number[] = []
     const known = new Set(this.#api.list(karpenterKinds.nodeClaim).map(({ metadata }) => metadata.name))
@@ -50,7 +50,7 @@ export class LaunchProbes {
     return waitedMs
   }
 
-  /** As kube-scheduler would: a node that does not take its pod would keep the next from being launched. */
+  /** Acts as kube-scheduler: a node without its pod would keep the next one from being launched. */
   async #bind({ metadata }: Pod, claim: string): Promise<void> {
     const nodeOf = () => this.#api.get(karpenterKinds.nodeClaim, undefined, claim)?.status?.nodeName ?? ''
     await this.#until('a NodeClaim gets no node', () => nodeOf() !== '')
@@ -66,7 +66,7 @@ export class LaunchProbes {
   }
 }
 
-/** A pod that needs a node of its own. */
+/** A pod that needs its own node. */
 function probePod(index: number, at: string): Pod {
   const pod = newPod(index, at)
   return {

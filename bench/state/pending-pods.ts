@@ -1,14 +1,14 @@
-/** Pods that no NodePool of the population can launch a node for, of forty shapes. */
+/** Pods of forty shapes for which no NodePool of the population can launch a node. */
 import { kinds, labels, type Pod } from '@tenon/api'
 import type { LocalApi } from '@tenon/devcluster'
 import { newPod } from './population.ts'
 
-/** Shapes that differ in what forbids them to run, or in how much they ask for. */
+/** Shapes differ in their reason, or in their requests. */
 const shapes = 40
-/** Far above the indexes of pods that run. */
+/** Far above the indexes of running pods. */
 const firstIndex = 10_000_000
 
-/** @param at when it was created. */
+/** @param at creation time. */
 export function pendingPod(index: number, at: string): Pod {
   const shape = index % shapes
   const pod = newPod(firstIndex + index, at)
@@ -28,7 +28,7 @@ export function pendingPod(index: number, at: string): Pod {
   }
 }
 
-/** Creates a pod that kube-scheduler has called unschedulable. */
+/** Creates a pod with an Unschedulable condition. */
 export function createUnschedulable(
   api: LocalApi,
   { apiVersion, kind, metadata, spec }: Pod,
@@ -39,7 +39,7 @@ export function createUnschedulable(
   api.patch(kinds.pod, metadata.namespace, metadata.name, { status: { conditions: [condition] } }, 'status')
 }
 
-/** Too large, an unknown label, a zone that nothing is sold in, or an architecture that there is none of. */
+/** Too large, an unknown label, a zone without offerings, or an unavailable architecture. */
 function forbidding(shape: number): Partial<Pod['spec']> {
   const size = Math.floor(shape / 4) + 1
   const container = {

@@ -19,7 +19,7 @@ import {
 import { defaultCatalogue } from '@tenon/provider-kwok'
 import { rfc3339 } from '@tenon/runtime'
 
-/** An object and where a store keeps it. */
+/** An object and its key in the store. */
 export interface Stored {
   readonly collection: string
   readonly key: string
@@ -35,15 +35,15 @@ const typeName = 'c-16x-amd64-linux'
 const zones = ['test-zone-a', 'test-zone-b', 'test-zone-c']
 const nodeClassRef = { group: 'karpenter.kwok.sh', kind: 'KWOKNodeClass', name: 'default' }
 const poolName = 'default'
-/** Pods of one ReplicaSet. */
+/** Pods per ReplicaSet. */
 const replicas = 20
-/** Namespaces that the ReplicaSets are spread over. */
+/** Number of namespaces of the ReplicaSets. */
 const namespaces = 50
 
 const type = defaultCatalogue().find(({ name }) => name === typeName) as InstanceType
 const capacity = formatResources(type.capacity)
 
-/** UIDs in the form that servers give them. */
+/** UIDs in the format of API servers. */
 function uid(prefix: number, index: number): string {
   return `${prefix.toString(16).padStart(8, '0')}-5ca1-4b1e-8a7e-${index.toString(16).padStart(12, '0')}`
 }
@@ -60,7 +60,10 @@ const ready = (at: string) => ({
   lastTransitionTime: at,
 })
 
-/** Everything, node by node. @param nowMs when it was all created. */
+/**
+ * Everything, node by node.
+ * @param nowMs creation time.
+ */
 export function* population({ nodes, pods }: Size, nowMs: number): Generator<Stored> {
   const at = rfc3339(nowMs)
   const pool = nodePool(at)
@@ -103,7 +106,7 @@ function nodePool(at: string): NodePool {
     metadata: { name: poolName, uid: uid(3, 0), creationTimestamp: at, generation: 1 },
     spec: {
       disruption: {
-        // The search for cheaper nodes has a benchmark of its own, and would take these away.
+        // Another benchmark measures consolidation, which would remove these nodes.
         consolidationPolicy: 'WhenEmpty',
         consolidateAfter: '30s',
         budgets: [{ nodes: '10%' }],
@@ -183,7 +186,7 @@ function nodeClaim(index: number, pool: NodePool, at: string): NodeClaim {
   return { ...claim, status: { ...claim.status, conditions: conditionsAtRest(claim, at) } }
 }
 
-/** As a controller leaves them that has seen all of its node's beginnings. */
+/** The conditions of a claim after initialization. */
 function conditionsAtRest(claim: NodeClaim, at: string): ConditionSet['conditions'] {
   const dependents = ['Launched', 'Registered', 'Initialized']
   return [...dependents, 'ConsistentStateFound', 'Consolidatable'].reduce(
@@ -254,7 +257,7 @@ function node(index: number, pool: NodePool, at: string): Node {
 
 const address = (index: number): string => `10.${(index >> 16) & 255}.${(index >> 8) & 255}.${index & 255}`
 
-/** A pod of a ReplicaSet that nothing has bound yet. */
+/** An unbound pod of a ReplicaSet. */
 export function newPod(index: number, at: string): Pod {
   const set = Math.floor(index / replicas)
   const app = `service-${set}`
@@ -319,7 +322,7 @@ export function newPod(index: number, at: string): Pod {
   } as unknown as Pod
 }
 
-/** What a kubelet reports of a pod that serves. */
+/** The status of a running pod, as a kubelet reports it. */
 export function runningStatus(index: number, at: string, restarts = 0): Pod['status'] {
   const isTrue = (kind: string) => ({
     type: kind,
@@ -395,7 +398,7 @@ function container(name: string, cpu: string, memory: string, port: number): obj
   }
 }
 
-/** What servers give every pod to speak to them. */
+/** The service account volume that API servers add to every pod. */
 const tokenVolume = 'kube-api-access-x7k2p'
 const tokenSources = [
   { serviceAccountToken: { expirationSeconds: 3607, path: 'token' } },
@@ -420,7 +423,7 @@ const nodeInfo = {
   bootID: '',
 }
 
-/** Every field of a sample as its manager would own it. */
+/** Managed fields for every field of a sample. */
 function owned(manager: string, sample: object, subresource?: string): object {
   const fields = (value: unknown): object =>
     typeof value !== 'object' || value === null

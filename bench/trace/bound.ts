@@ -1,6 +1,6 @@
 /**
- * The least that the pods of a trace could cost in each hour: with nodes that are bought in parts, where all pods are one
- * heap of resources, and with whole pods on whole nodes.
+ * The minimum cost of the pods of a trace in each hour: with fractional nodes, where all pods are one pool of
+ * resources, and with whole pods on whole nodes.
  */
 import type { Resources } from '@tenon/api'
 import { LinearProgram } from '../scheduling/linear-program.ts'
@@ -12,17 +12,17 @@ const hourSeconds = 3600
 const units: Resources = { cpu: 1000, memory: 1024 ** 3, 'ephemeral-storage': 1024 ** 3 }
 const roles = ['CN', 'HN'] as const
 
-/** The bound of one hour, in money. */
+/** Bounds of one hour, in money. */
 export interface BoundHour {
-  /** Each role on nodes of its own. */
+  /** Each role on its own nodes. */
   readonly perRole: number
-  /** Roles may share nodes: nothing whole can be cheaper. */
+  /** Roles may share nodes: no real fleet can be cheaper. */
   readonly together: number
-  /** With whole pods on whole nodes, and their limits on a node: no set of nodes that holds them can be cheaper. */
+  /** With whole pods on whole nodes, and their limits per node: no fleet that fits them can be cheaper. */
   readonly wholeNodes: number
 }
 
-/** The bounds of every hour; a pod counts for the part of the hour in which it is wanted. */
+/** Bounds of every hour; a pod counts for the part of the hour in which it exists. */
 export async function hourlyBounds(
   instances: readonly TraceInstance[],
   hours: number,
@@ -69,7 +69,7 @@ function hourlySums(instances: readonly TraceInstance[], hours: number): Sums {
   return sums
 }
 
-/** The hours in which an instance is wanted, with the part of each. */
+/** The hours in which an instance exists, with the fraction of each. */
 function* hoursOf(
   { startSeconds, endSeconds }: TraceInstance,
   hours: number,
@@ -82,7 +82,7 @@ function* hoursOf(
   }
 }
 
-/** Pods with equal requests, on average over each hour. */
+/** Numbers of pods with equal requests, averaged over each hour. */
 function hourlyShapes(
   instances: readonly TraceInstance[],
   seats: Seats,

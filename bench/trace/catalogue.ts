@@ -24,7 +24,7 @@ const families = [
 ] as const
 const pricePerGpu = 0.6
 
-/** A resource of which a node has as many as it may hold pods of the service. */
+/** A resource that limits the number of a service's pods on a node. */
 const seatOf = (service: string): string => `seats.example.com/${service}`
 
 /** Every type. */
@@ -55,10 +55,10 @@ export const traceTypes: readonly InstanceType[] = families.flatMap(
     }),
 )
 
-/** How many pods of a service one node may hold, of services where amounts do not see to that. */
+/** Maximum number of pods of a service on a node, for services that resources do not limit anyway. */
 export type Seats = ReadonlyMap<string, number>
 
-/** A pod, and what may say how many of its service one node may hold. */
+/** The fields of a pod that limit how many of its service fit on a node. */
 interface Limited {
   readonly service: string
   readonly requests: Resources
@@ -75,7 +75,7 @@ export function seatsOf(instances: Iterable<Limited>): Seats {
   )
 }
 
-/** Whether so many of the pods may be on one node, going by amounts. */
+/** Whether this many of the pods fit on a node by resources. */
 function mayShareNode(pods: readonly Limited[], count: number): boolean {
   if (pods.length < count) return false
   const resources = new Set(pods.flatMap(({ requests }) => Object.keys(requests)))
@@ -88,18 +88,21 @@ function mayShareNode(pods: readonly Limited[], count: number): boolean {
   )
 }
 
-/** What every NodePool of the trace can buy. @param seats of services that limit their pods on a node. */
+/**
+ * What every NodePool of the trace can buy.
+ * @param seats of services that limit their pods per node.
+ */
 export function traceCatalogue(seats: Seats): Catalogue {
   return { byNodePool: new Map(), others: typesWith(seats) }
 }
 
-/** Every type, with what it has for services that limit their pods on a node. */
+/** Every type, with the seats of services that limit their pods per node. */
 export function typesWith(seats: Seats): readonly InstanceType[] {
   const more = Object.fromEntries(Array.from(seats, ([service, most]) => [seatOf(service), most]))
   return traceTypes.map((type) => ({ ...type, capacity: { ...type.capacity, ...more } }))
 }
 
-/** What a pod asks for, with its place among those of its service on a node. */
+/** The requests of a pod, including its seat. */
 export function requestsWithSeat({ requests, service }: Limited, seats: Seats): Resources {
   return seats.has(service) ? { ...requests, [seatOf(service)]: 1 } : requests
 }

@@ -1,4 +1,4 @@
-/** Plays a trace on virtual time, and says where it has got to. */
+/** Plays a trace on virtual time, and reports progress. */
 import {
   formatResources,
   kinds,
@@ -24,7 +24,7 @@ export interface TraceRun {
   readonly days: number
   readonly compatibility: Settings['compatibility']
   readonly seed: number
-  /** Told after every virtual day. */
+  /** Called after every virtual day. */
   readonly progress: (day: number, report: PlayReport) => void
 }
 

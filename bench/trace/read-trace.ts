@@ -1,4 +1,4 @@
-/** The trace of 156 inference services over 31 days, as pods that come and go. */
+/** The trace of 156 inference services over 31 days, as pods that are created and deleted. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
@@ -15,9 +15,9 @@ export interface TraceInstance {
   readonly service: string
   readonly role: 'CN' | 'HN'
   readonly requests: Resources
-  /** Instances of the service that one node may hold at most; undefined when any number. */
+  /** Maximum number of instances of the service on a node; undefined: no limit. */
   readonly mostPerNode: number | undefined
-  /** Seconds since the beginning of the trace; 0 for those that were there before. */
+  /** Seconds since the beginning of the trace; 0 for those that existed before. */
   readonly startSeconds: number
   /** Undefined for those that outlive the trace. */
   readonly endSeconds: number | undefined
@@ -26,7 +26,7 @@ export interface TraceInstance {
 /**
  * Reads the trace.
  * @param share of the applications to keep, evenly over all sizes.
- * @throws Error naming the file and what is wrong with it.
+ * @throws Error naming the file and the problem.
  */
 export function readTrace(directory: string, share: number): readonly TraceInstance[] {
   const path = join(directory, file)
@@ -48,7 +48,7 @@ export function readTrace(directory: string, share: number): readonly TraceInsta
   return rows.filter(({ app }) => kept.has(app)).map(({ instance }) => instance)
 }
 
-/** Every n-th application of those sorted by size. */
+/** Every n-th application, sorted by size. */
 function keptApps(sizes: ReadonlyMap<string, number>, share: number): ReadonlySet<string> {
   const sorted = [...sizes].toSorted(([a, sizeA], [b, sizeB]) => sizeB - sizeA || (a < b ? -1 : 1))
   const taken = (count: number): number => Math.floor(count * share + 0.5)

@@ -1,6 +1,7 @@
 /**
- * The least that pods can cost on whole nodes. All ways to fill a node are the columns of a linear programme, which makes
- * them known one by one, as they pay (column generation). A way may be bought in parts; nodes and pods are whole in it.
+ * The minimum cost of pods on whole nodes. The columns of a linear program are the ways to fill a node, which
+ * are generated on demand (column generation). A way may be bought in fractions; nodes and pods are whole
+ * within it.
  */
 import type { Resources } from '@tenon/api'
 import { LinearProgram } from '../scheduling/linear-program.ts'
@@ -8,11 +9,11 @@ import { LinearProgram } from '../scheduling/linear-program.ts'
 /** Pods with equal requests. */
 export interface TraceShape {
   readonly requests: Resources
-  /** On average over an hour. */
+  /** Averaged over an hour. */
   readonly count: number
 }
 
-/** What can be bought, with what limits there are on the pods of a node. */
+/** A type and its limits of pods per node. */
 export interface WholeType {
   readonly capacity: Resources
   readonly pricePerHour: number
@@ -21,22 +22,22 @@ export interface WholeType {
 /** A way to fill a node. */
 interface Filling {
   readonly pricePerHour: number
-  /** The last question for which it was bought. */
+  /** The last question that used it. */
   usedAt: number
-  /** Pods by the name of their shape. */
+  /** Number of pods by name of their shape. */
   readonly counts: ReadonlyMap<string, number>
 }
 
-/** Ways that were not bought for so many questions are forgotten. */
+/** Ways that were not used for this many questions are dropped. */
 const questionsKept = 24
-/** The bound is no more than this share below the least cost. */
+/** The bound is at most this fraction below the minimum cost. */
 const gap = 1e-4
-/** Amounts are of very different sizes, which the solver does not like. */
+/** Scales amounts, as the solver needs similar magnitudes. */
 const units: Resources = { cpu: 1000, memory: 1024 ** 3, 'ephemeral-storage': 1024 ** 3 }
 
 export class WholeNodes {
   readonly #types: readonly WholeType[]
-  /** Ways that have paid so far: from hour to hour nearly all pay again. */
+  /** The ways found so far: nearly all are useful again in the next hour. */
   #fillings: Filling[] = []
   #question = 0
 
@@ -45,8 +46,8 @@ export class WholeNodes {
   }
 
   /**
-   * A lower bound of what these pods cost per hour.
-   * @throws Error when one of them fits on no type.
+   * A lower bound of the price per hour of these pods.
+   * @throws Error if one of them fits no type.
    */
   async leastPrice(shapes: ReadonlyMap<string, TraceShape>): Promise<number> {
     if (shapes.size === 0) return 0
@@ -56,7 +57,7 @@ export class WholeNodes {
     let least = 0
     for (;;) {
       const { cost, worth } = await this.#cheapest(shapes)
-      // What a way to fill a node is worth, as a multiple of its price, is by how much the cost may be too high.
+      // By how much the cost may be too high: the value of the best way relative to its price.
       let most = 1
       for (const type of this.#types) {
         const filling = await fullest(type, shapes, worth)
@@ -83,7 +84,7 @@ export class WholeNodes {
     return { pricePerHour: Math.min(...prices), counts: new Map([[name, 1]]), usedAt: this.#question }
   }
 
-  /** What the pods cost with the ways that are known, and what one more of each shape costs then. */
+  /** The cost of the pods with the known ways, and the dual price of each shape. */
   async #cheapest(
     shapes: ReadonlyMap<string, TraceShape>,
   ): Promise<{ readonly cost: number; readonly worth: ReadonlyMap<string, number> }> {
@@ -106,7 +107,7 @@ export class WholeNodes {
   }
 }
 
-/** The way to fill a node of the type that is worth the most; undefined where it cannot be worth more than its price. */
+/** The most valuable way to fill a node of the type; undefined if it cannot be worth more than its price. */
 async function fullest(
   { capacity, pricePerHour }: WholeType,
   shapes: ReadonlyMap<string, TraceShape>,
@@ -117,7 +118,7 @@ async function fullest(
     return value > 0 && fits(requests, capacity) ? [{ name, requests, value }] : []
   })
   const resources = [...new Set(goods.flatMap(({ requests }) => Object.keys(requests)))]
-  // What the whole of one resource would be worth, had the node enough of all others.
+  // The value of a whole resource if the node had enough of all others.
   const bounds = resources.map((resource) =>
     goods.every(({ requests }) => (requests[resource] ?? 0) > 0)
       ? (capacity[resource] ?? 0) *

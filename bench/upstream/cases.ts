@@ -3,14 +3,14 @@
  * and gives the thresholds; two shapes of pods in equal numbers are what its first case is made of.
  */
 
-/** Bounds on one phase of a case; what is absent has none. */
+/** Thresholds of one phase of a case; undefined: none. */
 export interface Threshold {
-  /** 95th percentile of the resident memory, in units of 2^20 bytes. */
+  /** 95th percentile of the resident memory, in MiB. */
   readonly memoryMiB: number
   /** Average number of cores. */
   readonly cpuCores: number
   readonly minutes?: number
-  /** Least share of the nodes' cpu and memory that pods ask for, in per cent. */
+  /** Minimum share of the nodes' cpu and memory that pods request, in percent. */
   readonly cpuPercent?: number
   readonly memoryPercent?: number
 }
@@ -29,10 +29,10 @@ export interface Phase {
 
 export interface Case {
   readonly name: string
-  /** Deployments that the pods are dealt out to, small and large ones in turn. */
+  /** Number of Deployments that share the pods, small and large ones in turn. */
   readonly deployments: number
   readonly pods: number
-  /** No two pods of a Deployment on one node. */
+  /** At most one pod of a Deployment per node. */
   readonly isSpread: boolean
   readonly phases: readonly Phase[]
 }

@@ -1,4 +1,4 @@
-/** Memory and CPU time of a process over a phase, sampled as the upstream suite does. */
+/** Samples memory and CPU time of a process over a phase, as the upstream suite does. */
 import type { Clock } from '@tenon/runtime'
 import type { ControllerProcess } from '../control-plane/controller-process.ts'
 
@@ -12,7 +12,7 @@ export interface Samples {
   readonly seconds: number
 }
 
-/** Samples `controller` while `work` runs, which tells when the phase was over. */
+/** Samples `controller` while `work` runs; `work` returns when the phase was over. */
 export async function sampled(
   clock: Clock,
   controller: ControllerProcess,

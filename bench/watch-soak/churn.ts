@@ -1,4 +1,4 @@
-/** Writers that create, change and delete objects over HTTPS, each its own names. */
+/** Writers that create, change and delete objects over HTTPS, each with its own names. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '@tenon/runtime'
 import type { Ledger, Verdict } from './ledger.ts'
@@ -41,7 +41,7 @@ export const soakKinds: readonly SoakKind[] = [
   {
     name: 'pods',
     collection: '/api/v1/namespaces/default/pods',
-    // No scheduler of that name: nobody but the soak writes these pods.
+    // No scheduler has this name, so only the soak writes these pods.
     object: (name, step) => ({
       apiVersion: 'v1',
       kind: 'Pod',
@@ -84,7 +84,7 @@ export interface WriterPlan {
   readonly endMs: number
 }
 
-/** One writer; at any time it has one request in progress. */
+/** One writer, with one request at a time. */
 export class Writer {
   readonly #plan: WriterPlan
   readonly #alive = new Map<string, AnyObject>()
@@ -147,7 +147,7 @@ export class Writer {
     }
   }
 
-  /** A write that must be refused, and so must never be seen. */
+  /** A write that must be rejected, and so must never be seen. */
   async #conflict(path: string, before: AnyObject, step: number): Promise<void> {
     const stale = changed(before, step)
     const version = String(Number(before.metadata.resourceVersion) - 1)

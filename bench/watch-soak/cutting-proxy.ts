@@ -1,9 +1,9 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 
-/** A TCP proxy whose line can be cut. */
+/** A TCP proxy whose connections can be cut. */
 export interface CuttingProxy {
   readonly port: number
-  /** Breaks all connections, and refuses new ones until {@link CuttingProxy.restore}. */
+  /** Breaks all connections, and rejects new ones until {@link CuttingProxy.restore}. */
   cut(): void
   restore(): void
   close(): Promise<void>

@@ -1,4 +1,4 @@
-/** What was written, and whether every watcher saw exactly that. */
+/** Compares what was written with what every watcher saw. */
 
 /** One event as a watcher delivered it. */
 export interface SeenEvent {
@@ -18,7 +18,7 @@ interface WrittenLife extends Life {
   deletedAtMs: number
 }
 
-/** Violations beyond this are counted, not kept. */
+/** Further violations are counted, but not kept. */
 const violationLimit = 20
 
 /** Violations of all watchers. */
@@ -62,7 +62,7 @@ export class Track {
   }
 }
 
-/** The writes of one kind and the watchers that must have seen each of them once, in order. */
+/** The writes of one kind and its watchers, which must have seen each write once, in order. */
 export class Ledger {
   readonly #written = new Map<string, WrittenLife>()
   readonly #tracks: Track[] = []
@@ -103,7 +103,7 @@ export class Ledger {
     )
   }
 
-  /** Compares and forgets the objects deleted before `beforeMs`; all that is left when `isFinal`. */
+  /** Checks and drops objects deleted before `beforeMs`; all objects if `isFinal`. */
   check(beforeMs: number, isFinal = false): void {
     for (const [uid, written] of this.#written) {
       const isOver = written.isDeleted && written.deletedAtMs < beforeMs
@@ -131,8 +131,8 @@ export class Ledger {
 }
 
 /**
- * A watcher that loses its connection and lists again: it may skip versions, but must never go
- * back, and must end with what the server holds.
+ * A watcher that loses its connection and lists again: it may skip versions, but must never go back, and must
+ * end with the server's state.
  */
 export class LossyTrack {
   events = 0
@@ -150,7 +150,7 @@ export class LossyTrack {
     this.events++
     const last = this.#last.get(name) ?? 0
     const version = Number(resourceVersion)
-    // A deletion found by listing again carries the version last seen.
+    // A deletion that a new list reveals has the last seen version.
     if (type === 'DELETED' ? version < last : version <= last)
       this.#verdict.add(`${this.name}: ${type} ${name} at ${resourceVersion} after ${last}`)
     this.#last.set(name, version)

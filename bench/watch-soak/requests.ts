@@ -2,7 +2,7 @@ import type { OutgoingHttpHeaders } from 'node:http'
 import { Agent, request } from 'node:https'
 import type { KubeConfig } from '@kubernetes/client-node'
 
-/** Parts of any Kubernetes object that the soak looks at. */
+/** The fields of Kubernetes objects that the soak reads. */
 export interface AnyObject {
   readonly apiVersion?: string
   readonly kind?: string
@@ -19,16 +19,16 @@ export interface Reply {
   readonly body: unknown
 }
 
-/** Sends one request and reads the whole reply. */
+/** Sends one request and reads the whole response. */
 export type Send = (method: string, path: string, body?: object, contentType?: string) => Promise<Reply>
 
-/** A sender over kept connections to the cluster of `config`. */
+/** Sends requests to the cluster of `config` over keep-alive connections. */
 export async function createSender(config: KubeConfig): Promise<{ send: Send; close: () => void }> {
   const server = config.getCurrentCluster()?.server ?? ''
   const options: Parameters<KubeConfig['applyToHTTPSOptions']>[0] = {}
   await config.applyToHTTPSOptions(options)
   const { ca, cert, key } = options
-  // The library sets fields, and no list of lines.
+  // The library sets header fields, not a list of lines.
   const credentials = options.headers as OutgoingHttpHeaders | undefined
   const agent = new Agent({ keepAlive: true, ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) })
   const send: Send = (method, path, body, contentType = 'application/json') =>
@@ -38,7 +38,7 @@ export async function createSender(config: KubeConfig): Promise<{ send: Send; cl
         ...credentials,
         accept: 'application/json',
         'content-type': contentType,
-        // Node sends the body of a DELETE without framing unless told its length.
+        // Without an explicit length, Node sends the body of a DELETE without framing.
         'content-length': Buffer.byteLength(payload),
       }
       const call = request(`${server}${path}`, { method, agent, headers }, (response) => {
@@ -47,7 +47,7 @@ export async function createSender(config: KubeConfig): Promise<{ send: Send; cl
         response.on('error', reject)
         response.on('end', () => {
           const text = Buffer.concat(chunks).toString()
-          // A watch without events and a path nobody serves answer no JSON.
+          // A watch without events and unknown paths do not return JSON.
           const answer: unknown = text.startsWith('{') ? JSON.parse(text) : undefined
           resolve({ status: response.statusCode ?? 0, body: answer })
         })

@@ -1,4 +1,4 @@
-/** The clients under test: kubectl, the informer and the plain watch of the stock JavaScript client. */
+/** The clients under test: kubectl, and informer and plain watch of the stock JavaScript client. */
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -57,7 +57,7 @@ async function listOf(send: Send, kind: SoakKind): Promise<Listed> {
   return (await send('GET', kind.collection)).body as Listed
 }
 
-/** The stock client's informer on an undisturbed connection. */
+/** The stock client's informer on a stable connection. */
 export async function informerWatch(
   config: KubeConfig,
   send: Send,
@@ -86,7 +86,7 @@ export async function informerWatch(
   }
 }
 
-/** A single watch with bookmarks: besides the objects', the order of the whole stream counts. */
+/** A single watch with bookmarks: the order of the whole stream counts too. */
 export async function plainWatch(
   config: KubeConfig,
   send: Send,
@@ -121,7 +121,7 @@ export async function plainWatch(
 
 const restartPauseMs = 500
 
-/** An informer behind a connection that breaks for longer than the server keeps history. */
+/** An informer behind a connection that breaks for longer than the server's history. */
 export interface LossyWatcher extends Watcher {
   /** `name uid resourceVersion` of everything it holds, sorted. */
   state(): readonly string[]
@@ -166,7 +166,7 @@ function stateOf(objects: readonly AnyObject[]): readonly string[] {
     .toSorted()
 }
 
-/** What the server holds now. */
+/** The server's state. */
 export async function serverState(send: Send, kind: SoakKind): Promise<readonly string[]> {
   return stateOf((await listOf(send, kind)).items)
 }
