@@ -1,6 +1,7 @@
-import { type ASTNode, Environment } from '@marcbachmann/cel-js'
+import { type ASTNode, Environment, Optional } from '@marcbachmann/cel-js'
 import { childNodes } from './nodes.ts'
-import { presenceMacro } from './presence.ts'
+import { ownValue } from '@tenon/api'
+import type { CelType, Checker, Evaluator, Scope } from './macros.ts'
 
 /**
  * Functions that behave differently in the library and the API server. The library does not allow overriding
@@ -60,4 +61,40 @@ function toInt(value: unknown): bigint {
 
 export function registerConversions(environment: Environment): void {
   environment.registerFunction(`${ownName('int')}(dyn): int`, toInt)
+}
+
+/** One call of `has`. */
+interface Call {
+  readonly field: ASTNode
+}
+
+/**
+ * `has(value.field)` of any value. The library's version only works on fields of variables, not on results of
+ * calls or index expressions.
+ */
+function presenceMacro(field: ASTNode) {
+  return {
+    field,
+    async: false,
+    typeCheck: (checker: Checker, call: Call, scope: Scope): CelType => {
+      if (call.field.op !== '.' && call.field.op !== '.?') {
+        throw checker.createError('invalid_macro_argument', 'invalid argument to has() macro', call.field)
+      }
+      checker.check(call.field.args[0], scope)
+      return checker.getType('bool')
+    },
+    evaluate: (evaluator: Evaluator, call: Call, scope: Scope): boolean => {
+      const [holder, name] = (call.field as ASTNode & { op: '.' }).args
+      return hasField(evaluator.run(holder, scope), name)
+    },
+  }
+}
+
+function hasField(holder: unknown, name: string): boolean {
+  if (holder instanceof Optional) return holder.hasValue() && hasField(holder.value(), name)
+  if (holder instanceof Map) return holder.has(name)
+  if (typeof holder !== 'object' || holder === null || Array.isArray(holder)) {
+    throw new Error('no such overload')
+  }
+  return Object.hasOwn(holder, name) && ownValue(holder as Record<string, unknown>, name) !== undefined
 }

@@ -1,8 +1,6 @@
 /** Writes the log as lines of JSON (operations.md 8). */
 import type { Clock } from './clock.ts'
-import { callerOf } from './log-caller.ts'
 import { type LogFields, type Logger, type LogLevel, StructuredError } from './log.ts'
-import { LogSampler } from './log-sampler.ts'
 import { scopeFields } from './log-scope.ts'
 
 const order: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 }
@@ -127,4 +125,50 @@ export function durationText(ms: number): string {
   const rest = `${Number((seconds % 60).toFixed(3))}s`
   if (hours > 0) return `${hours}h${minutes}m${rest}`
   return minutes > 0 ? `${minutes}m${rest}` : rest
+}
+
+/** Matches folder, file and line of a stack frame, without the query of its URL. */
+const place = /([^/\\]+[/\\][^/\\?:]+)(?:\?[^:]*)?:(\d+):\d+\)?$/
+
+/**
+ * Returns `folder/file:line` of a caller. It captures a stack trace, which takes some microseconds.
+ * @param above number of frames above the function that calls this one.
+ */
+function callerOf(above: number): string {
+  const limit = Error.stackTraceLimit
+  Error.stackTraceLimit = above + 2
+  const { stack = '' } = new Error('where')
+  Error.stackTraceLimit = limit
+  const [, file, line] = place.exec(stack.split('\n')[above + 2] ?? '') ?? []
+  return file === undefined ? 'unknown' : `${file}:${line}`
+}
+
+const windowMs = 1000
+const first = 100
+const each = 100
+/** Bounds memory. Messages are constant, so more than this are a bug; their counts are reset. */
+const messageLimit = 4096
+
+/** Limits repeated lines: per level and message, the first hundred per second are written, then each hundredth. */
+class LogSampler {
+  readonly #clock: Pick<Clock, 'monotonic'>
+  readonly #seen = new Map<string, { count: number; untilMs: number }>()
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock
+  }
+
+  /** Counts the line and returns whether to write it. */
+  lets(level: LogLevel, message: string): boolean {
+    const now = this.#clock.monotonic()
+    const key = `${level} ${message}`
+    const seen = this.#seen.get(key)
+    if (seen === undefined || now >= seen.untilMs) {
+      if (seen === undefined && this.#seen.size >= messageLimit) this.#seen.clear()
+      this.#seen.set(key, { count: 1, untilMs: now + windowMs })
+      return true
+    }
+    seen.count++
+    return seen.count <= first || (seen.count - first) % each === 0
+  }
 }

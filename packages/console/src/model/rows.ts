@@ -1,9 +1,20 @@
-/** Builds the rows of nodes and NodeClaims from their objects. */
-import { conditionOf, isConditionTrue, type Node, type NodeClaim } from '@tenon/api'
+/** Builds rows of nodes, NodeClaims, pending pods and offerings from their objects. */
+import {
+  conditionOf,
+  isConditionTrue,
+  labels as labelKeys,
+  type Node,
+  type NodeClaim,
+  type Offering,
+  type Pod,
+} from '@tenon/api'
 import type { NodeDecision } from '@tenon/operator'
 import { amountsOf, isLeaving, nextStep, placeOf, present, sharesOf, whyOf } from './facts.ts'
-import type { NodeLoad } from './pods.ts'
-import type { Amounts, ClaimRow, NodeRow } from './view.ts'
+import type { NodeLoad, PodFacts } from './pods.ts'
+import type { Amounts, ClaimRow, NodeRow, OfferingRow, PendingPodRow, PendingReason } from './view.ts'
+import type { SnapshotCatalogue } from '@tenon/ask'
+import { rfc3339 } from '@tenon/runtime'
+import type { ExplainedReason } from './event.ts'
 
 /** What is known about an instance besides its objects. */
 export interface Known {
@@ -110,4 +121,65 @@ function readiness({ status }: Node): Pick<NodeRow, 'condition' | 'conditionSinc
     ...present('conditionSince', ready.lastTransitionTime),
     ...(condition !== 'Ready' && present('conditionMessage', ready.message)),
   }
+}
+
+export function offeringRows(catalogues: readonly SnapshotCatalogue[]): readonly OfferingRow[] {
+  return catalogues.flatMap(({ nodePools, instanceTypes }, at) =>
+    (instanceTypes ?? []).flatMap(({ name, offerings }) =>
+      offerings.map((offering) => offeringRow(offering, name, { nodePools, at })),
+    ),
+  )
+}
+
+function offeringRow(
+  { requirements, pricePerHour, available, unavailability }: Offering,
+  instanceType: string,
+  { nodePools, at }: { readonly nodePools: readonly string[]; readonly at: number },
+): OfferingRow {
+  const of = (key: string) => requirements.find((each) => each.key === key)?.values?.[0] ?? ''
+  const [zone, capacityType] = [of(labelKeys.zone), of(labelKeys.capacityType)]
+  return {
+    id: `${at}/${instanceType}/${zone}/${capacityType}`,
+    nodePools,
+    instanceType,
+    zone,
+    capacityType,
+    ...present('pricePerHour', pricePerHour),
+    available,
+    ...present('because', unavailability?.because),
+    ...present('until', unavailability?.untilMs === undefined ? undefined : rfc3339(unavailability.untilMs)),
+  }
+}
+
+export function pendingRowOf(
+  { namespace, name, owner, requests }: PodFacts,
+  pod: Pod,
+  explained: ExplainedReason | undefined,
+): PendingPodRow {
+  const scheduled = pod.status?.conditions?.find(({ type }) => type === 'PodScheduled')
+  const isRefused = scheduled?.status === 'False'
+  return {
+    id: `${namespace}/${name}`,
+    namespace,
+    name,
+    ...(owner.kind !== 'Pod' && { owner: `${owner.kind.toLowerCase()}/${owner.name}` }),
+    requests,
+    ...reasonOf(explained, isRefused ? scheduled : undefined),
+    ...present('plannedFor', explained?.plannedFor ?? pod.status?.nominatedNodeName),
+    ...present('createdAt', pod.metadata.creationTimestamp),
+    ...present('pendingSince', isRefused ? scheduled.lastTransitionTime : undefined),
+    deleting: isLeaving(pod),
+    labels: pod.metadata.labels ?? {},
+  }
+}
+
+function reasonOf(
+  explained: ExplainedReason | undefined,
+  refused: { readonly reason?: string; readonly message?: string } | undefined,
+): { readonly reason?: PendingReason } {
+  if (explained !== undefined)
+    return { reason: { from: 'tenon', code: explained.code, message: explained.summary } }
+  if (refused === undefined) return {}
+  const { reason = 'Unschedulable', message = '' } = refused
+  return { reason: { from: 'scheduler', code: reason, message } }
 }

@@ -1,11 +1,19 @@
 /** Follows a running cluster with the user's rights (console.md 1). */
-import { karpenterKinds, type KubeObject, kinds, pathOf, type ResourceType } from '@tenon/api'
+import { karpenterKinds, kinds, type KubeObject, pathOf, type ResourceType } from '@tenon/api'
 import { createCache, createKubeClient, type ListOptions, TurnPace } from '@tenon/kube'
-import { type Clock, messageOf, readText, silentLogger, SystemRandom, type Transport } from '@tenon/runtime'
+import {
+  type Clock,
+  type HttpRequest,
+  type HttpResponse,
+  messageOf,
+  readText,
+  silentLogger,
+  SystemRandom,
+  type Transport,
+} from '@tenon/runtime'
 import type { SourceEvent } from '../model/event.ts'
 import { amountsOf } from '../model/facts.ts'
 import type { Amounts, ConsoleResource } from '../model/view.ts'
-import { observedTransport } from './observed-transport.ts'
 import { PodTrimmer, trimmedClaim, trimmedNode, trimmedPool } from './trim.ts'
 
 export interface LiveOptions {
@@ -177,4 +185,35 @@ function usageOf(text: string): ReadonlyMap<string, Amounts> {
     }[]
   }
   return new Map(items.map(({ metadata, usage }) => [metadata?.name ?? '', amountsOf(usage)]))
+}
+
+interface RequestObserver {
+  /** A watch of a path was opened or has ended. */
+  readonly watching: (path: string, isOpen: boolean) => void
+  /** Called with the status of each response. */
+  readonly answered: (path: string, status: number) => void
+}
+
+function observedTransport(transport: Transport, observer: RequestObserver): Transport {
+  return {
+    send: async (request: HttpRequest, signal?: AbortSignal): Promise<HttpResponse> => {
+      const [path = '', query = ''] = request.path.split('?')
+      const response = await transport.send(request, signal)
+      observer.answered(path, response.status)
+      if (!/(^|&)watch=(true|1)/.test(query) || response.status !== 200) return response
+      observer.watching(path, true)
+      return { ...response, body: observed(response.body, () => observer.watching(path, false)) }
+    },
+  }
+}
+
+async function* observed(
+  body: HttpResponse['body'],
+  ended: () => void,
+): AsyncGenerator<string | Uint8Array, void, undefined> {
+  try {
+    yield* body
+  } finally {
+    ended()
+  }
 }

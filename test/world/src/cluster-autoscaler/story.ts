@@ -3,14 +3,22 @@
  * recover.
  */
 import type { Credentials } from '@tenon/devcluster'
-import { integerBetween, type Random, SeededRandom, type Transport, unit, VirtualClock } from '@tenon/runtime'
+import {
+  integerBetween,
+  oneChunk,
+  type Random,
+  readText,
+  SeededRandom,
+  type Transport,
+  unit,
+  VirtualClock,
+} from '@tenon/runtime'
 import { EventLog } from '../simulation/event-log.ts'
 import { faultyApi } from '../simulation/faults/api-faults.ts'
 import { Weather } from '../simulation/faults/weather.ts'
 import { AutoscalerWorld, type WorldPool } from './autoscaler-world.ts'
 import { Checker, type Violation } from './checker.ts'
 import { playFault, repair } from './faults.ts'
-import { staleLists } from './stale-lists.ts'
 import type { PlantedMistake } from './planted.ts'
 import { Supervisor } from './supervisor.ts'
 import { Workload } from './workload.ts'
@@ -137,3 +145,24 @@ function drawFlags(dice: Random): readonly string[] {
 }
 
 const same = <T>(inner: T): T => inner
+
+/** Lists of nodes or pods, also of those on one node. */
+const listed = /\/(?:nodes|pods)(?:\?|$)/
+
+/** Wraps the connection to the API server; a list of nodes or pods may be an earlier response to the same request. */
+function staleLists(inner: Transport, weather: Pick<Weather, 'strikes'>): Transport {
+  const before = new Map<string, string>()
+  return {
+    send: async (request, signal) => {
+      const { method, path } = request
+      if (method !== 'GET' || path.includes('watch=') || !listed.test(path))
+        return await inner.send(request, signal)
+      const old = before.get(path)
+      const response = await inner.send(request, signal)
+      if (response.status !== 200) return response
+      const text = await readText(response.body)
+      before.set(path, text)
+      return { ...response, body: oneChunk(old !== undefined && weather.strikes('staleList') ? old : text) }
+    },
+  }
+}

@@ -13,6 +13,7 @@ import {
 import {
   addProcessMetrics,
   crdProblem,
+  type Journal,
   metricsHandler,
   type Operator,
   probesHandler,
@@ -21,6 +22,7 @@ import {
 import {
   type HttpHandler,
   JsonLogger,
+  type Logger,
   type LogLevel,
   openLogOutputs,
   serveHttp,
@@ -37,14 +39,14 @@ import { loadProviders, providerAsked } from '../../load-provider.ts'
 import { controllerHelp } from '../../options/help.ts'
 import { version } from '../../version.ts'
 import { composeOperator } from './compose-operator.ts'
-import { keepJournal } from './journal.ts'
 import { type Elect, Leadership, leasePace } from './leadership.ts'
 import { guardMemory } from './memory.ts'
-import { type ControllerOptions, controllerOptions } from './options.ts'
+import { controllerOptions, type ControllerOptions } from './options.ts'
 import { cataloguePage, controllerPages, snapshotPage } from './pages.ts'
 import type { RecordingParts } from './recording.ts'
 import { commitOf, podNamespace } from './surroundings.ts'
 import { ThreadedElector } from './threaded-elector.ts'
+import type { JournalFiles } from './journal-files.ts'
 
 /** A probe of the API server waits no longer. */
 const discoveryTimeoutMs = 5000
@@ -267,5 +269,28 @@ async function listen(
   } catch (error) {
     await metrics.close()
     throw error
+  }
+}
+
+/**
+ * Reads the journal of the directory and appends to it. Failures are only logged: the controller must run
+ * without its journal.
+ * @param path empty for none.
+ */
+async function keepJournal(
+  path: string,
+  journal: Journal,
+  logger: Logger,
+): Promise<JournalFiles | undefined> {
+  if (path === '') return undefined
+  const files = await import('./journal-files.ts')
+  try {
+    return await files.JournalFiles.attach(path, journal, logger)
+  } catch (error) {
+    logger.error('the journal is kept in memory only; fix the directory, or set --journal-path to another', {
+      directory: path,
+      error,
+    })
+    return undefined
   }
 }

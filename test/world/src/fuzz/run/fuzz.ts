@@ -1,5 +1,5 @@
 /** `npm run fuzz`: judges random cases for a while and reports violations. */
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { listFlag, numberFlag, readFlags, UsageError } from '../../simulation/run/arguments.ts'
 import { workAll } from '../../simulation/run/crew.ts'
@@ -7,8 +7,8 @@ import { Progress } from '../../simulation/run/progress.ts'
 import type { Case, Finding } from '../case.ts'
 import { type Part, parts } from '../generate/draw.ts'
 import { judge } from '../judge.ts'
-import { writeFailure } from './report.ts'
 import type { Io, Task, Verdict } from './tasks.ts'
+import { play } from '../play.ts'
 
 /** A case takes a second or two, and many times as long on a busy host; a longer one hangs. */
 export const longestCaseMs = 300_000
@@ -203,4 +203,39 @@ async function playFile(io: Io, path: string, level: string | undefined): Promis
   for (const { oracle, text, atMs } of findings)
     io.say(`FAILED: ${oracle} at ${Math.round(atMs / 1000)} s: ${text}`)
   return findings.length === 0 ? 0 : 1
+}
+
+const directory = 'traces'
+
+/** @returns lines to print. */
+async function writeFailure(given: Case, finding: Finding): Promise<readonly string[]> {
+  mkdirSync(directory, { recursive: true })
+  const base = join(directory, `fuzz-${given.part}-${given.seed}-${finding.oracle}`)
+  // Keep rejected objects: in the part `names` the rejection may be the failure.
+  const isAboutNames = finding.oracle === 'sameUnderOtherNames'
+  const accepted = isAboutNames ? given.objects : (await play(given)).accepted
+  const again = isManifestEnough(given)
+    ? `npm start -- -f ${base}.yaml`
+    : `npm run fuzz -- --case ${base}.json`
+  writeFileSync(`${base}.json`, `${JSON.stringify({ ...given, objects: accepted }, null, 2)}\n`)
+  const head = [
+    `${finding.oracle}: ${finding.text}`,
+    `Found by npm run fuzz -- --only ${given.part} --seed ${given.seed} --cases 1; plays with: ${again}`,
+  ]
+  const comments = head.flatMap((line) => line.split('\n')).map((line) => `# ${line}\n`)
+  // JSON documents are valid YAML.
+  const documents = accepted.map((object) => `---\n${JSON.stringify(object, null, 2)}\n`)
+  writeFileSync(`${base}.yaml`, [...comments, ...documents].join(''))
+  return [
+    `  smallest case: ${accepted.map(({ kind, metadata }) => `${kind} ${metadata.name}`).join(', ')} (${base}.yaml)`,
+    `  ${finding.text.split('\n')[0]?.slice(0, 500)}`,
+    `  again: ${again}`,
+  ]
+}
+
+/** Whether the manifest alone reproduces the case. */
+function isManifestEnough({ provider, settings, steps, surroundings }: Case): boolean {
+  const { gitVersion: _, ...others } = surroundings
+  const isPlain = Object.keys(settings).length === 0 && steps.length === 0
+  return provider === 'exoscale' && isPlain && Object.keys(others).length === 0
 }

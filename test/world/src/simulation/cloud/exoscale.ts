@@ -1,10 +1,16 @@
 /** The simulated Exoscale in a simulation. */
 import { kinds, type KubeObject } from '@tenon/api'
-import { exoscaleNodeClassKind, openExoscale, pricesByType } from '@tenon/provider-exoscale'
+import {
+  connectExoscale,
+  type ExoscaleClient,
+  exoscaleNodeClassKind,
+  openExoscale,
+  pricesByType,
+} from '@tenon/provider-exoscale'
 import { exoscaleOptions, type World } from '../../world.ts'
-import { CloudAdministrator } from '../faults/cloud-administrator.ts'
 import { playCloudFaults } from '../faults/cloud-faults.ts'
 import type { CloudDeps, CloudInstance, Wares, WorldCloud } from './world-cloud.ts'
+import type { Clock, Logger, Random } from '@tenon/runtime'
 
 const claimLabel = 'exoscale.com/node-claim'
 const alive: ReadonlySet<string> = new Set(['starting', 'running', 'stopping', 'stopped', 'error'])
@@ -94,5 +100,27 @@ export function exoscaleIn(world: World, deps: CloudDeps): WorldCloud {
         ? []
         : [`${tokens.length} bootstrap token(s) left: ${names.join(', ')}${tokens.length > 5 ? ', …' : ''}`]
     },
+  }
+}
+
+/** Deletes instances without the controller's knowledge. */
+class CloudAdministrator {
+  readonly #api: Promise<ExoscaleClient>
+
+  constructor(
+    world: World,
+    deps: { readonly clock: Clock; readonly random: Random; readonly logger: Logger },
+  ) {
+    this.#api = connectExoscale({
+      ...deps,
+      options: exoscaleOptions(),
+      connect: () => ({ send: world.cluster.cloud.handle }),
+    })
+  }
+
+  /** Ignores an instance that is being deleted already. */
+  async deleteInstance(id: string): Promise<void> {
+    const api = await this.#api
+    await api.deleteInstance(id).catch(() => undefined)
   }
 }

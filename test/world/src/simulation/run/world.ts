@@ -2,11 +2,20 @@
 import { plantedBug, storyOf as storyOfBug } from '../planted/bugs.ts'
 import { shrink } from '../shrink.ts'
 import { type Report, simulate } from '../simulation.ts'
-import { aStory, cloudNames, faultKinds, faultLevels, type Story, workloadKinds } from '../story.ts'
+import {
+  aStory,
+  cloudNames,
+  faultKinds,
+  faultLevels,
+  parseStory,
+  type Story,
+  workloadKinds,
+} from '../story.ts'
 import { bugsFlag, faultsLeftOut, listFlag, numberFlag, readFlags, UsageError } from './arguments.ts'
 import type { Io, Say } from './io.ts'
 import { describeMoment, Progress, timeOf } from './progress.ts'
-import { readTrace, writeTrace } from './trace.ts'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
 
 const flags = [
   'seed',
@@ -151,4 +160,30 @@ function describe(story: Story): string {
   if (withWorkloads.length > 0 && mutation === undefined) parts.push(`with ${withWorkloads.join(' ')}`)
   if (mutation !== undefined) parts.push(`with the planted bug ${mutation}`)
   return parts.join('; ')
+}
+
+/** What `--replay` needs, and what helps a person. */
+interface Trace {
+  readonly story: Story
+  readonly hash: string
+}
+
+/** Writes a trace as JSON; `events` and `logs` are its last lines. */
+async function writeTrace(path: string, report: Report): Promise<void> {
+  const { story, hash, violation, events, tail, logs, clusterEvents } = report
+  const trace = { story, hash, violation, eventCount: events, events: tail, clusterEvents, logs }
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(path, `${JSON.stringify(trace, null, 1)}\n`)
+}
+
+/** @throws Error if the file cannot be read or is not a trace. */
+async function readTrace(path: string): Promise<Trace> {
+  const text = await readFile(path, 'utf8')
+  let fields: { readonly story?: unknown; readonly hash?: unknown }
+  try {
+    fields = JSON.parse(text) as typeof fields
+  } catch (cause) {
+    throw new Error(`${path} is not a trace: it is not JSON`, { cause })
+  }
+  return { story: parseStory(fields.story), hash: String(fields.hash) }
 }
