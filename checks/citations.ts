@@ -1,6 +1,6 @@
 /**
  * Finds citations of the behaviour sheets that do not resolve: `scheduling.md 9.2` needs that section in
- * docs/behaviour/scheduling.md, `SCH-12` needs scenario 12 there. Files that ARCHITECTURE.md names must exist.
+ * docs/behaviour/scheduling.md, `SCH-12` needs scenario 12 there. Source files that documents name must exist.
  * Prints one line per citation and exits 1 if there is any.
  */
 import { execFileSync } from 'node:child_process'
@@ -10,7 +10,19 @@ import { resolve } from 'node:path'
 const root = resolve(import.meta.dirname, '..')
 const sheetFolder = resolve(root, 'docs/behaviour')
 const map = 'ARCHITECTURE.md'
-const searched = [map, 'packages', 'simulators', 'test', 'conformance', 'bench', 'build', 'checks', 'docs']
+const searched = [
+  map,
+  'CONTRIBUTING.md',
+  'README.md',
+  'packages/',
+  'simulators/',
+  'test/',
+  'conformance/',
+  'bench/',
+  'build/',
+  'checks/',
+  'docs/',
+]
 const text = /\.(?:ts|js|mjs|md|yaml|json)$/
 /** Third-party data. */
 const exempt = /\/testdata\//
@@ -75,7 +87,7 @@ function unresolved(
 ): readonly Finding[] {
   const found: Finding[] = []
   const add = (index: number, citation: string, reason: string): void => {
-    found.push({ line: content.slice(0, index).split('\n').length, citation, reason })
+    found.push({ line: lineOf(content, index), citation, reason })
   }
   for (const { 0: citation, 1: file = '', 2: numbers = '', index } of content.matchAll(fileCitation)) {
     const cited = sheets.get(file)
@@ -95,21 +107,29 @@ function unresolved(
   return found
 }
 
+/** Source files that a document names, by the end of their path, and that are not there. */
+function lostSources(content: string, files: readonly string[]): readonly Finding[] {
+  return [...content.matchAll(/`((?:[\w@.-]+\/)*[\w.-]+\.tsx?)`/g)].flatMap(
+    ({ 1: path = '', index }): readonly Finding[] =>
+      files.some((file) => `/${file}`.endsWith(`/${path}`)) ? [] : [lost(content, path, index)],
+  )
+}
+
 /** Missing files and folders that the map of the code names; paths are relative to one of its roots. */
 function lostFiles(content: string): readonly Finding[] {
   const roots = ['', 'packages', 'packages/operator/src']
   return [...content.matchAll(/`([a-z][a-z-]*(?:\/[a-z-]+)*(?:\.ts|\/))`/g)].flatMap(
     ({ 1: path = '', index }): readonly Finding[] =>
-      roots.some((folder) => existsSync(resolve(root, folder, path)))
-        ? []
-        : [
-            {
-              line: content.slice(0, index).split('\n').length,
-              citation: path,
-              reason: 'there is no such file',
-            },
-          ],
+      roots.some((folder) => existsSync(resolve(root, folder, path))) ? [] : [lost(content, path, index)],
   )
+}
+
+function lost(content: string, citation: string, index: number): Finding {
+  return { line: lineOf(content, index), citation, reason: 'there is no such file' }
+}
+
+function lineOf(content: string, index: number): number {
+  return content.slice(0, index).split('\n').length
 }
 
 if (import.meta.main) {
@@ -118,20 +138,21 @@ if (import.meta.main) {
       .filter((name) => name.endsWith('.md'))
       .map((name) => [name, sheet(readFileSync(resolve(sheetFolder, name), 'utf8'))] as const),
   )
-  const listed = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '--', ...searched], {
+  const listed = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], {
     cwd: root,
     encoding: 'utf8',
     maxBuffer: 1 << 26,
   })
-  const paths = listed
-    .split('\n')
-    .filter((path) => text.test(path) && !exempt.test(path) && existsSync(resolve(root, path)))
+  const files = listed.split('\n').filter((path) => existsSync(resolve(root, path)))
+  const paths = files.filter(
+    (path) => searched.some((part) => path.startsWith(part)) && text.test(path) && !exempt.test(path),
+  )
   let count = 0
   for (const path of paths) {
     const content = readFileSync(resolve(root, path), 'utf8')
     const findings = [
       ...unresolved(content, sheets, { isCode: !path.endsWith('.md') }),
-      ...(path === map ? lostFiles(content) : []),
+      ...(path === map ? lostFiles(content) : path.endsWith('.md') ? lostSources(content, files) : []),
     ]
     for (const { line, citation, reason } of findings)
       console.error(`${path}:${line} cites "${citation}", but ${reason}`)

@@ -39,6 +39,7 @@ export {
   type Budget,
   type CapacityBuffer,
   type DisruptionReason,
+  disruptionReasons,
   karpenterKinds,
   type NodeClaim,
   type NodeClaimTemplateSpec,

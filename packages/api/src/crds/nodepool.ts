@@ -1,3 +1,4 @@
+import { disruptionReasons } from '../karpenter/types.ts'
 import { crd, conditions, integer, list, object, quantities, text } from './schema.ts'
 import { labelValue, nillableDuration, templateLabelRules, templateSpecProperties } from './template.ts'
 
@@ -18,7 +19,7 @@ const budget = object(
     reasons: {
       type: 'array',
       description: 'Kinds of disruption that this budget bounds; all when absent.',
-      items: { type: 'string', enum: ['Underutilized', 'Empty', 'Drifted'] },
+      items: { type: 'string', enum: disruptionReasons },
       maxItems: 50,
       'x-kubernetes-list-type': 'set',
     },

@@ -19,7 +19,9 @@ export interface NodeClaimTemplateSpec {
   readonly terminationGracePeriod?: string
 }
 
-export type DisruptionReason = 'Underutilized' | 'Empty' | 'Drifted'
+/** Why a node may be disrupted, as budgets name it. */
+export const disruptionReasons = ['Underutilized', 'Empty', 'Drifted'] as const
+export type DisruptionReason = (typeof disruptionReasons)[number]
 
 /** How many nodes of a pool may be disrupted at once, and when the limit applies. */
 export interface Budget {

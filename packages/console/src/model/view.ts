@@ -111,6 +111,7 @@ export interface NodeRow {
   readonly conditionSince?: string
   /** Message of the condition. */
   readonly conditionMessage?: string
+  /** Of the Node, else of the NodeClaim. */
   readonly createdAt?: string
   readonly cordoned: boolean
   readonly deleting: boolean

@@ -380,7 +380,10 @@ export class ClusterState {
       this.poolClaims.unmark(metadata.name)
   }
 
-  /** Protects an instance from disruption while pods are expected on it. */
+  /**
+   * Protects an instance from disruption while pods are expected on it, as Karpenter does. Pods with
+   * `status.nominatedNodeName` are in {@link nominations}.
+   */
   nominate(providerID: string, durationMs: number): void {
     const until = this.#clock.now() + durationMs
     this.#nominatedUntil.set(providerID, Math.max(until, this.#nominatedUntil.get(providerID) ?? 0))

@@ -40,8 +40,8 @@ const quantities = {
   memory: /^\d+(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E)?$/,
   ephemeralStorage: /^\d+(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E)?$/,
 } as const
-/** Labels that describe the instance. */
-const instanceLabels: ReadonlySet<string> = new Set([
+/** Node labels whose values the instance decides. */
+const describingLabels: ReadonlySet<string> = new Set([
   ...wellKnownLabels,
   ...Object.values(exoscaleLabels),
   'kubernetes.io/hostname',
@@ -172,7 +172,7 @@ const isPresent = (value: unknown): boolean => value !== undefined && value !== 
 
 function reservedProblem(key: string): string | undefined {
   if (isReserved(key)) return `labels of domain ${reservedDomain} are reserved`
-  return instanceLabels.has(key) ? 'it describes the instance and cannot be set' : undefined
+  return describingLabels.has(key) ? 'it describes the instance and cannot be set' : undefined
 }
 
 function isReserved(key: string): boolean {

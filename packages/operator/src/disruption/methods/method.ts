@@ -56,6 +56,7 @@ export type PassOutcome = 'begun' | 'nothing' | 'again'
 /** One way to find nodes to remove or replace. */
 export interface DisruptionMethod {
   readonly reason: DisruptionReason
+  /** Label `consolidation_type` of metrics; empty for drift. */
   readonly type: ConsolidationType
   readonly disruptionClass: DisruptionClass
   /** Whether it may use what the method before has just read, if nothing has changed since. */

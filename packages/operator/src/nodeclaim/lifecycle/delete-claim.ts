@@ -1,4 +1,4 @@
-import { karpenterKinds, labels, type NodeClaim, parseDuration } from '@tenon/api'
+import { disruptionReasons, karpenterKinds, labels, type NodeClaim, parseDuration } from '@tenon/api'
 import { isKubeError, type KubeClient } from '@tenon/kube'
 import { isReschedulable } from '../../state/pods/pods.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
@@ -7,12 +7,10 @@ import type { Metrics } from '../../metrics/metrics.ts'
 
 /** Reasons for which the pods on the node are counted, too. */
 const causesWithPods: ReadonlySet<string> = new Set([
-  'drifted',
-  'empty',
   'expired',
   'garbage_collected',
-  'underutilized',
   'unhealthy',
+  ...disruptionReasons.map((reason) => reason.toLowerCase()),
 ])
 
 /** `graceful` without a deadline, `forceful` with a zero one, `eventual` otherwise (lifecycle.md 14). */
