@@ -35,7 +35,10 @@ export const exoscaleLabels = {
   accelerator: 'karpenter.sh/instance-accelerator',
 } as const
 
-/** Label keys with which NodePools select instance types, in addition to those of the core. */
+/**
+ * The well-known labels of the provider, in addition to those of the core: NodePools and pods select instance types by
+ * them. Not those of `karpenter.sh`, which pods may not select.
+ */
 export const choosableLabels: readonly string[] = [exoscaleLabels.family, exoscaleLabels.size]
 
 export const gpuResource = 'nvidia.com/gpu'

@@ -65,7 +65,7 @@ export function optionsPage(providers: readonly ProviderModule[]): string {
     '',
     'Generated from the definitions in `packages/cli/src/options/`; a test compares them.',
     '',
-    "Options that Karpenter has keep its names and defaults; all are parsed as in Karpenter. A flag overrides its variable, which overrides the default. Flags take one dash or two, and a value after `=` or a space; a boolean flag alone means true, and takes `true` or `false` only after `=`. Integers in flags may begin with `0x`, `0o` or `0b`.",
+    'Options that Karpenter has keep its names and defaults; all are parsed as in Karpenter. A flag overrides its variable, which overrides the default. Flags take one dash or two, and a value after `=` or a space; a boolean flag alone means true, and takes `true` or `false` only after `=`. Integers in flags may begin with `0x`, `0o` or `0b`.',
     '',
     'An invalid number, boolean or duration in a **variable** is ignored: the default is used, and a warning in the log names the variable and the fix. Any other invalid value fails the start with exit code 2. A variable that is set but empty counts as set.',
     '',

@@ -14,6 +14,7 @@ const move = ['decision', 'nodepool', 'policy']
 const call = ['controller', 'method', 'provider']
 const offering = ['instance_type', 'zone', 'capacity_type']
 
+/** As in Karpenter, here and below; the prefix `karpenter_` is added at the end. */
 const instances: readonly MetricRow[] = [
   {
     name: 'nodeclaims_created_total',
@@ -314,7 +315,7 @@ const state: readonly MetricRow[] = [
   },
 ]
 
-/** Without a counterpart in Karpenter. */
+/** Without a counterpart in Karpenter, with their full names. */
 const own: readonly MetricRow[] = [
   {
     name: 'karpenter_pods_nominations_total',

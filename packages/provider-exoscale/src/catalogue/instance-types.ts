@@ -62,7 +62,7 @@ function instanceTypeOf(entry: CatalogueEntry, context: TypeContext): InstanceTy
   }
 }
 
-/** Labels of an instance of this type that have one value. */
+/** Requirements of the type that have one value: they become labels of its instances, NodeClaims and Nodes. */
 export function typeLabels(entry: CatalogueEntry, zone: string): Readonly<Record<string, string>> {
   return {
     [labels.region]: zone,

@@ -1,4 +1,5 @@
 /** A world without kubelets and scheduler at work: tests play the instances and the pods themselves. */
+import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import type { TestContext } from 'node:test'
 import {
@@ -324,10 +325,15 @@ export class Stage {
       }))
   }
 
-  /** Sum over the series of a metric whose labels include `wanted`. */
+  /**
+   * Sum over the series of a metric whose labels include `wanted`.
+   * @param name without the prefix `karpenter_`; the full name of other metrics.
+   */
   async metric(name: string, wanted: Readonly<Record<string, string>> = {}): Promise<number> {
-    const metric = this.operator.operator.metrics.registry.getSingleMetric(`karpenter_${name}`)
-    const { values } = (await metric?.get()) ?? { values: [] }
+    const { registry } = this.operator.operator.metrics
+    const metric = registry.getSingleMetric(`karpenter_${name}`) ?? registry.getSingleMetric(name)
+    assert.ok(metric !== undefined, `there is no metric ${name}`)
+    const { values } = await metric.get()
     return values
       .filter((each) => !('metricName' in each) || String(each.metricName).endsWith('_count'))
       .filter((each) => !('quantile' in each.labels))
