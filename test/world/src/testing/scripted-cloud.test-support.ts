@@ -12,7 +12,10 @@ import type { Clock } from '@tenon/runtime'
 
 type Script<T extends unknown[], R> = (...args: T) => R
 
-/** Instances live in memory; an instance whose deletion was asked for is gone after `deletionMs`. */
+/**
+ * Instances live in memory; an instance whose deletion was asked for is gone after `deletionMs`. Each is of type `medium`
+ * in `zone-1`, whatever its claim requires, unless `extras` says otherwise.
+ */
 export class ScriptedCloud implements CloudProvider {
   readonly name = 'scripted'
   readonly nodeClasses: readonly ResourceType<NodeClass>[] = [kwokNodeClassKind]
