@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LabelSelectorRequirement } from './objects.ts'
-import { normalizedLabel } from './karpenter/labels.ts'
-import { nodeClassLabel } from './karpenter/labels.ts'
+import { nodeClassLabel, normalizedLabel } from './karpenter/labels.ts'
 import { matchesSelector, parseSelector, selectorText } from './selector.ts'
 
 const labels = { app: 'web', tier: '' }

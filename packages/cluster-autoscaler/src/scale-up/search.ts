@@ -1,7 +1,7 @@
 /** Which groups could help which pods, and with how many nodes (cluster-autoscaler.md 4.3, 4.4). */
 import type { NodeGroup } from '@tenon/provider'
 import type { Pod } from '@tenon/api'
-import type { Snapshot } from '@tenon/filters'
+import type { PodReader, Snapshot } from '@tenon/filters'
 import type { LoopView, NodeTemplate } from '../model.ts'
 import type { ScaleUpOptions } from '../options/options.ts'
 import { type PodGroup, podGroups } from '../pods/equivalence.ts'
@@ -11,7 +11,6 @@ import type { ExpansionOption } from './option.ts'
 import type { QuotaTracker } from './quotas.ts'
 import type { SkipReason } from './reasons.ts'
 import { areSimilar } from './similarity.ts'
-import type { PodReader } from '@tenon/filters'
 
 /** Whether the registry allows a group to grow now. */
 export type GroupSafety = 'safe' | 'unhealthy' | 'backoff'

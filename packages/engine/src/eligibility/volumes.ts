@@ -1,15 +1,17 @@
 /** The requirements of a pod's volumes on its node (scheduling.md 8). */
 import {
+  labels,
   type Node,
   type NodeSelectorRequirement,
+  normalizedLabel,
+  ownValue,
   type PersistentVolume,
   type PersistentVolumeClaim,
   type Pod,
   type StorageClass,
+  storageClassNameOf,
   type Volume,
-  ownValue,
 } from '@tenon/api'
-import { labels, normalizedLabel, storageClassNameOf } from '@tenon/api'
 import { intersection, intersects, oneOf, type ValueSet, valueSet } from '../requirements/requirement.ts'
 import { compatible, labelRequirements, requirementsOf } from '../requirements/requirements.ts'
 import type { PodVolumes, VolumeUse } from '../input/input.ts'

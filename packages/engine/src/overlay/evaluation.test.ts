@@ -14,8 +14,7 @@ import { finished } from '../steps.ts'
 import { aPool, aType } from '../testing/builders.test-support.ts'
 import { evaluateOverlaysInSteps, type OverlayOutcome, renderOverlayConflict } from './evaluation.ts'
 import type { OfferedPool } from './matching.ts'
-import { overlaidType } from './overlaid-type.ts'
-import { overlaidPrice } from './overlaid-type.ts'
+import { overlaidPrice, overlaidType } from './overlaid-type.ts'
 import { renderOverlayProblems } from './validation.ts'
 
 const policy = { wellKnownLabels: new Set(wellKnownLabels) }

@@ -1,17 +1,18 @@
 import { apiVersionOf, type KubeObject, type NewObject, pathOf, type ResourceType } from '@tenon/api'
-import type {
-  DeleteOptions,
-  EvictOptions,
-  KubeClient,
-  ListOptions,
-  ObjectKey,
-  PatchOptions,
-  ReadFields,
-  UpdateOptions,
-  ChangeOptions,
-  WriteOptions,
+import {
+  type ChangeOptions,
+  type DeleteOptions,
+  type EvictOptions,
+  isKubeError,
+  type KubeClient,
+  KubeError,
+  type ListOptions,
+  type ObjectKey,
+  type PatchOptions,
+  type ReadFields,
+  type UpdateOptions,
+  type WriteOptions,
 } from '../contract.ts'
-import { isKubeError, KubeError } from '../contract.ts'
 import { perObject } from '@tenon/runtime'
 import { deletionCheck, listCheck, objectCheck, successCheck, versionCheck } from './answers.ts'
 import { queryText } from './queries.ts'

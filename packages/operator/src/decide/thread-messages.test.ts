@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { InstanceType } from '@tenon/api'
-import { Reassembly, partsOf, PieceSize } from './thread-messages.ts'
-import { SentTypes } from './thread-messages.ts'
+import { partsOf, PieceSize, Reassembly, SentTypes } from './thread-messages.ts'
 
 const aType = (name: string): InstanceType => ({
   name,

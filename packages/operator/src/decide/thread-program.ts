@@ -4,10 +4,15 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { PackingCache, type SchedulingControl, type solve, TypeReader } from '@tenon/engine'
 import type { examine } from '@tenon/engine/consolidation'
 import { SystemClock } from '@tenon/runtime'
-import { type Part, partsOf, PieceSize } from './thread-messages.ts'
+import {
+  type Part,
+  partsOf,
+  PieceSize,
+  ProblemReader,
+  solutionParts,
+  type ToThread,
+} from './thread-messages.ts'
 import { PodError, PodWatch } from './pod-watch.ts'
-import { ProblemReader, type ToThread } from './thread-messages.ts'
-import { solutionParts } from './thread-messages.ts'
 import { ThreadState } from './thread-state.ts'
 
 /** Worker data of the thread. */

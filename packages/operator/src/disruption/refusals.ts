@@ -1,6 +1,5 @@
 /** Texts of the reasons why nodes stay. */
-import type { NodeRefusal, RemovalResult } from '@tenon/engine'
-import { renderPodReason, renderShortage } from '@tenon/engine'
+import { type NodeRefusal, type RemovalResult, renderPodReason, renderShortage } from '@tenon/engine'
 import { keyOf } from '../state/pods/pods.ts'
 
 const listedPods = 5

@@ -1,7 +1,6 @@
 /** Creates metric families from their rows. */
 import { Counter, Gauge, Histogram, type Registry, Summary } from 'prom-client'
-import { KeptGauge, type KeptSource } from './gauges.ts'
-import { LiveGauge, type LiveSeries } from './gauges.ts'
+import { KeptGauge, type KeptSource, LiveGauge, type LiveSeries } from './gauges.ts'
 import type { MetricRow } from './rows.ts'
 
 /** Window of the quantiles of summaries; sums and counts are cumulative. */

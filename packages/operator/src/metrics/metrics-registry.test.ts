@@ -4,8 +4,7 @@ import { gunzipSync } from 'node:zlib'
 import { eventLoopTurns, VirtualClock } from '@tenon/runtime'
 import { Counter, Gauge, Histogram, Summary } from 'prom-client'
 import { KeptGauge, type KeptSource } from './gauges.ts'
-import { MetricsRegistry } from './metrics-registry.ts'
-import { scrapeResponse } from './metrics-registry.ts'
+import { MetricsRegistry, scrapeResponse } from './metrics-registry.ts'
 
 function aRegistry() {
   const clock = new VirtualClock()

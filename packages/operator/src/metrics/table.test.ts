@@ -5,10 +5,9 @@ import { describe, test } from 'node:test'
 import { VirtualClock } from '@tenon/runtime'
 import { clusterRows } from './cluster/cluster-rows.ts'
 import { coreRows } from './core-rows.ts'
-import { Metrics } from './metrics.ts'
+import { Metrics, metricTable } from './metrics.ts'
 import { nodeLabelNames } from './cluster/cluster-metrics.ts'
 import type { MetricRow } from './rows.ts'
-import { metricTable } from './metrics.ts'
 
 const page = readFileSync(new URL('../../../../docs/metrics.md', import.meta.url), 'utf8')
 

@@ -10,8 +10,7 @@ import {
   type Requirements,
 } from '@tenon/engine'
 import { validatePool } from '../state/nodepools/pool-problems.ts'
-import { isObserved } from '../state/nodepools/observed-pools.ts'
-import { observedText } from '../state/nodepools/observed-pools.ts'
+import { isObserved, observedText } from '../state/nodepools/observed-pools.ts'
 import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 

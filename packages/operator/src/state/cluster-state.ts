@@ -19,11 +19,15 @@ import { type Caches, indexes } from './caches.ts'
 import { isUnreadable, isWhole, unreadableText } from './readable.ts'
 import { type Policy, policyOf, type Settings } from '../settings.ts'
 import { AttachLimits } from './nodes/attach-limits.ts'
-import { ConsolidationState, keyOfNode, type StateNodeView } from './nodes/consolidation-state.ts'
+import {
+  ConsolidationState,
+  keyOfNode,
+  RecentlyFilledNodes,
+  type StateNodeView,
+} from './nodes/consolidation-state.ts'
 import { StateNodes } from './nodes/state-nodes.ts'
 import { BufferPods } from './pods/buffer-pods.ts'
 import { MovedPods } from './pods/moved-pods.ts'
-import { RecentlyFilledNodes } from './nodes/consolidation-state.ts'
 import { ReadinessPauses } from './nodepools/readiness-pauses.ts'
 import { Rollouts } from './nodepools/rollouts.ts'
 import { Brake } from './pause.ts'
@@ -34,8 +38,7 @@ import { PodGroups } from './pods/pod-groups.ts'
 import { RequestPods } from './pods/request-pods.ts'
 import { PodIndex } from './pods/pod-index.ts'
 import { PodPlans } from './pods/pod-plans.ts'
-import { Predictions } from './pods/predictions.ts'
-import { ResizedPods } from './pods/predictions.ts'
+import { Predictions, ResizedPods } from './pods/predictions.ts'
 import { PodsOnNodes } from './pods/pods-to-move.ts'
 import { PoolClaims } from './nodepools/pool-claims.ts'
 import { LimitReservations } from './nodepools/limit-reservations.ts'
@@ -43,8 +46,7 @@ import { PoolCosts } from './nodepools/pool-costs.ts'
 import { SharedParts } from './same-value.ts'
 import { RegistrationHealth } from './nodepools/registration-health.ts'
 import { SchedulerUpdates } from './pods/unseen-pods.ts'
-import { ownNode } from './nodes/state-node.ts'
-import { isDeleted, isTracked, joined, type StateNode } from './nodes/state-node.ts'
+import { isDeleted, isTracked, joined, ownNode, type StateNode } from './nodes/state-node.ts'
 
 /** Result of {@link ClusterState.synced}. */
 export interface SyncAnswer {

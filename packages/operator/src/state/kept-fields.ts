@@ -21,8 +21,7 @@ import {
   type Volume,
 } from '@tenon/api'
 import type { ReadFields } from '@tenon/kube'
-import { isSameValue, reusing } from './same-value.ts'
-import { SharedParts } from './same-value.ts'
+import { isSameValue, reusing, SharedParts } from './same-value.ts'
 
 /** Complete, so that the compiler asks about every new field of the type. */
 type Kept<T> = { readonly [Field in keyof Required<T>]: boolean }

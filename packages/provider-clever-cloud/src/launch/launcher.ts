@@ -1,8 +1,14 @@
 /** From a NodeClaim to an accepted NodeGroup (clever-cloud.md 8.1, 9, 20). */
 import type { InstanceType, NewObject, NodeClaim } from '@tenon/api'
-import { type Cache, isKubeError, isMissingRight, type KubeClient, type KubeError } from '@tenon/kube'
+import {
+  type Cache,
+  type EventRecorder,
+  isKubeError,
+  isMissingRight,
+  type KubeClient,
+  type KubeError,
+} from '@tenon/kube'
 import { launchChoices, offeringRef, ProviderError, readyNodeClass } from '@tenon/provider'
-import type { EventRecorder } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
 import type { CleverMetrics } from '../metrics.ts'
 import { type CleverNodeClass, cleverNodeClassKind } from '../nodeclass/types.ts'

@@ -1,5 +1,5 @@
 /** The provider on a Kubernetes API in a map. */
-import { karpenterKinds, labels, type NodeClaim, type NodePool } from '@tenon/api'
+import { karpenterKinds, kinds, labels, type NodeClaim, type NodePool } from '@tenon/api'
 import { createController, type KubeClient } from '@tenon/kube'
 import { MemoryKube } from '@tenon/provider/contract-suite'
 import { JsonLogger, silentLogger, VirtualClock } from '@tenon/runtime'
@@ -10,7 +10,6 @@ import { CleverMetrics } from '../metrics.ts'
 import { type CleverNodeClass, cleverNodeClassKind } from '../nodeclass/types.ts'
 import { nodeGroupKind } from '../nodegroup/types.ts'
 import type { CleverCloudProvider } from '../provider.ts'
-import { kinds } from '@tenon/api'
 import { FakePlatform } from './fake-platform.test-support.ts'
 
 const nodeClassRef = { group: cleverNodeClassKind.group, kind: cleverNodeClassKind.kind, name: 'default' }

@@ -6,9 +6,8 @@ import { MemoryKube } from '@tenon/provider/contract-suite'
 import { silentLogger, VirtualClock } from '@tenon/runtime'
 import { aDeployment } from '../testing/deployments.test-support.ts'
 import type { MachineDeployment, TemplateRef } from '../objects.ts'
-import { preferredVersion } from './templates.ts'
+import { InfrastructureTemplates, preferredVersion } from './templates.ts'
 import type { InfrastructureTemplate, TemplateFacts } from './template-facts.ts'
-import { InfrastructureTemplates } from './templates.ts'
 
 const group = 'infrastructure.cluster.x-k8s.io'
 const definitions: ResourceType = {

@@ -1,7 +1,6 @@
 /** Manages the MachineSets of MachineDeployments (cluster-api.md 18). */
 import { conditionOf, isConditionTrue, ownValue, selectorText } from '@tenon/api'
-import type { HubParts } from '../hub-parts.ts'
-import { hold, isPaused, release } from '../hub-parts.ts'
+import { hold, type HubParts, isPaused, release } from '../hub-parts.ts'
 import {
   controllerUid,
   finalizers,

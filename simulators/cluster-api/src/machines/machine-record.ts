@@ -1,8 +1,7 @@
 /** What the infrastructure knows about a Machine. Times are monotonic. */
 import type { KubeletHandle } from '@tenon/devcluster'
 import type { Random } from '@tenon/runtime'
-import type { Faults, MachineEffect } from '../faults.ts'
-import { effectOf } from '../faults.ts'
+import { effectOf, type Faults, type MachineEffect } from '../faults.ts'
 import type { FullMachine } from '../kinds.ts'
 import { type ClusterApiSettings, drawDelay } from '../settings.ts'
 

@@ -11,9 +11,8 @@ import {
   tainted,
   eventMessages,
 } from '../disruption/disruption-stage.test-support.ts'
-import { madeClaims } from '../testing/pools.test-support.ts'
+import { madeClaims, waitingPod } from '../testing/pools.test-support.ts'
 import { hours, minutes, seconds, type Stage } from '../testing/stage.test-support.ts'
-import { waitingPod } from '../testing/pools.test-support.ts'
 
 const still = { disruption: { consolidateAfter: 'Never' } }
 

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type KubeObject, kinds, labels, podGroupKinds, type ResourceType } from '@tenon/api'
-import type { Stage } from '../testing/stage.test-support.ts'
-import { minutes, intercepting } from '../testing/stage.test-support.ts'
+import { intercepting, minutes, type Stage } from '../testing/stage.test-support.ts'
 import { group, joinAll, liveClaims, openGangs } from './gang-stage.test-support.ts'
 
 interface Running {

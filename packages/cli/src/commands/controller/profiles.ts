@@ -2,8 +2,7 @@
 import { type HeapProfiler, type Profiler, Session } from 'node:inspector/promises'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import type { Clock, HttpHandler, HttpResponse } from '@tenon/runtime'
-import { oneChunk } from '@tenon/runtime'
+import { type Clock, type HttpHandler, type HttpResponse, oneChunk } from '@tenon/runtime'
 import { textPage } from './pages.ts'
 import { encodePprof, type Frame, type StackProfile, type StackSample } from './pprof.ts'
 

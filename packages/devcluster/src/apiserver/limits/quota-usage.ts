@@ -1,5 +1,11 @@
-import type { KubeObject, PersistentVolumeClaim, Pod, PodAffinityTerm, ResourceList } from '@tenon/api'
-import { storageClassNameOf } from '@tenon/api'
+import {
+  type KubeObject,
+  type PersistentVolumeClaim,
+  type Pod,
+  type PodAffinityTerm,
+  type ResourceList,
+  storageClassNameOf,
+} from '@tenon/api'
 import type { StoredObject } from '../../contract.ts'
 import { addAmounts, type Amounts, amountsOf, podAmounts } from './amounts.ts'
 

@@ -1,11 +1,10 @@
-import type { StoredObject } from '../../contract.ts'
+import { ApiError, type StoredObject } from '../../contract.ts'
 import { keyOf, namespacePrefix } from '../../storage/index.ts'
 import type { ServerContext } from '../context.ts'
 import type { Served } from '../kinds/registry.ts'
 import type { Renderer } from '../http/rendering.ts'
 import type { Selection } from '../selectors.ts'
 import { badRequest, expired, failure, invalid, tooLargeResourceVersion } from '../http/status.ts'
-import { ApiError } from '../../contract.ts'
 
 /** Text that is buffered before it is sent. */
 const chunkLimit = 256 * 1024

@@ -1,5 +1,4 @@
-import type { Pod } from '@tenon/api'
-import { kinds } from '@tenon/api'
+import { kinds, type Pod } from '@tenon/api'
 import { podGroupFinalizer, podGroupKind, servesPodGroups } from '../../pod-group-kind.ts'
 import type { ControllerContext } from '../context.ts'
 import { splitKey } from '../loop/object-cache.ts'

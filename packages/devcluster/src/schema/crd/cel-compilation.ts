@@ -1,8 +1,7 @@
 import { ownValue } from '@tenon/api'
 import type { ASTNode, Environment, ParseResult } from '@marcbachmann/cel-js'
-import { compileCel } from '@tenon/cel'
+import { childNodes, compileCel } from '@tenon/cel'
 import { createEnvironment } from '../cel/environment.ts'
-import { childNodes } from '@tenon/cel'
 import { escapedName } from '../cel/names.ts'
 import type { JsonSchema, ValidationRule } from './json-schema.ts'
 

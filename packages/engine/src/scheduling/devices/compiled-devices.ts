@@ -1,11 +1,10 @@
 /** The devices and ResourceClaims of a problem, compiled once for all simulations. */
 import type { InstanceType } from '@tenon/api'
 import type { DevicesInput } from '../../input/devices.ts'
-import type { DevicePool } from './device.ts'
+import { type DevicePool, type NodeAccessTerm, nodeAccessTerms } from './device.ts'
 import { PoolReader, type TypeDevices } from './pools.ts'
 import { type CompiledClaim, compileClaim, Suitabilities } from './requests.ts'
 import { SelectorAnswers } from './selectors.ts'
-import { type NodeAccessTerm, nodeAccessTerms } from './device.ts'
 
 export class CompiledDevices {
   readonly input: DevicesInput

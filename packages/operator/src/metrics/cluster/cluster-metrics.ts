@@ -2,8 +2,7 @@
 import type { Gauge, Histogram, Registry, Summary } from 'prom-client'
 import { clusterRows } from './cluster-rows.ts'
 import { Families } from '../families.ts'
-import type { KeptGauge, KeptSource } from '../gauges.ts'
-import type { LiveGauge, LiveSeries } from '../gauges.ts'
+import type { KeptGauge, KeptSource, LiveGauge, LiveSeries } from '../gauges.ts'
 import { ownValue, setOwn, wellKnownLabels } from '@tenon/api'
 
 export interface ClusterMetricsOptions {

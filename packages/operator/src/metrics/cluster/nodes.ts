@@ -12,9 +12,14 @@ import {
 import type { ReconcileResult } from '@tenon/kube'
 import { type Clock, inSlices, type Turns } from '@tenon/runtime'
 import { sliceMs } from '../../slice.ts'
-import type { ClusterMetrics, NodeFamilies } from './cluster-metrics.ts'
+import {
+  type ClusterMetrics,
+  type NodeFamilies,
+  nodeLabelValues,
+  resourceLabel,
+  shownAmount,
+} from './cluster-metrics.ts'
 import type { KeptSeries } from '../gauges.ts'
-import { nodeLabelValues, resourceLabel, shownAmount } from './cluster-metrics.ts'
 import { isLifecycleChange } from '../../state/nodes/node-changes.ts'
 import { isDaemonPod, isTerminal } from '../../state/pods/pods.ts'
 import { isTracked, joined, labelsOf, type StateNode } from '../../state/nodes/state-node.ts'

@@ -4,8 +4,7 @@ import { test } from 'node:test'
 import { createController, createKubeClient, done } from '@tenon/kube'
 import { silentLogger, type Transport, VirtualClock } from '@tenon/runtime'
 import { Registry } from 'prom-client'
-import { FrameworkMetrics } from './framework.ts'
-import { RequestMetrics } from './framework.ts'
+import { FrameworkMetrics, RequestMetrics } from './framework.ts'
 
 /** Lines of a scrape that begin with one of these, in order. */
 async function lines(registry: Registry, ...beginnings: readonly string[]): Promise<readonly string[]> {

@@ -5,8 +5,15 @@ import { readPause } from '../pause.ts'
 import { type Caches, indexes } from '../caches.ts'
 import { isPodReady } from '../pods/pods.ts'
 import { nodeClassOf } from './managed-pool.ts'
-import { readRecord, type RolloutRecord, type Watched } from './rollout-settings.ts'
-import { canaryCount, rolloutAnnotations, type RolloutSettings, rolloutSettings } from './rollout-settings.ts'
+import {
+  canaryCount,
+  readRecord,
+  rolloutAnnotations,
+  type RolloutRecord,
+  rolloutSettings,
+  type RolloutSettings,
+  type Watched,
+} from './rollout-settings.ts'
 
 /** On replacement claims: names of the claims they replace. */
 const replacesAnnotation = 'tenon.sh/replaces'

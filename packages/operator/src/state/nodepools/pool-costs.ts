@@ -8,8 +8,7 @@ import {
   type Requirement,
 } from '@tenon/api'
 import { Tally } from '@tenon/runtime'
-import type { Caches } from '../caches.ts'
-import { indexes } from '../caches.ts'
+import { type Caches, indexes } from '../caches.ts'
 import { poolOf } from './managed-pool.ts'
 
 /** The offering of an instance. */

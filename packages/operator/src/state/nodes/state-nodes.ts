@@ -2,8 +2,7 @@
 import type { NodeClaim } from '@tenon/api'
 import { type Caches, indexes } from '../caches.ts'
 import { keyOfNode } from './consolidation-state.ts'
-import { ownNode } from './state-node.ts'
-import { isTracked, joined, type StateNode } from './state-node.ts'
+import { isTracked, joined, ownNode, type StateNode } from './state-node.ts'
 
 export interface StateNodeFacts {
   readonly isManaged: (claim: NodeClaim) => boolean

@@ -1,6 +1,12 @@
 /** The planted faults that fuzzing has to find. */
-import type { KubeObject, Node, PersistentVolumeClaim, Pod, TopologySpreadConstraint } from '@tenon/api'
-import { labels } from '@tenon/api'
+import {
+  type KubeObject,
+  labels,
+  type Node,
+  type PersistentVolumeClaim,
+  type Pod,
+  type TopologySpreadConstraint,
+} from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
 import { InlineDecider, type SchedulingDecider } from '@tenon/operator'
 import { type CloudProvider, decorated } from '@tenon/provider'
