@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { createCredentials, type Credentials } from '@tenon/devcluster'
-import type { ProviderEnvironment, ProviderKubernetes } from '@tenon/provider'
+import type { NodeGroupDependencies, ProviderEnvironment, ProviderKubernetes } from '@tenon/provider'
 import {
   messageOf,
   readText,
@@ -149,6 +149,8 @@ async function clusterAutoscaler(env: ProviderEnvironment): Promise<string> {
   const groups = nodeGroupModule.open({
     ...program,
     env: { ...settings, ...env },
+    clusters: {} as NodeGroupDependencies['clusters'],
+    discoverySpecs: [],
     nodeGroupSpecs: [],
     allowsEmptyGroups: false,
   })

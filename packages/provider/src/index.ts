@@ -142,14 +142,18 @@ export type {
 } from './simulator.ts'
 export {
   type GroupFault,
+  type ConnectedCluster,
+  type GroupHold,
   type GroupInstance,
   type GroupOfNode,
   type Increase,
   type InstanceQuota,
+  type NodeExample,
   type NodeGroup,
   type NodeGroupDependencies,
   NodeGroupError,
   type NodeGroupModule,
+  type NodeGroupOptions,
   type NodeGroups,
   unboundedGroupSize,
 } from './node-groups.ts'

@@ -1,5 +1,6 @@
 /** What the Cluster Autoscaler mode needs of a cloud: node groups with a size (cluster-autoscaler.md 1). */
-import type { Node } from '@tenon/api'
+import type { CsiNode, Node, ResourceSlice } from '@tenon/api'
+import type { WatchingKubeClient } from '@tenon/kube'
 import type { Runtime } from '@tenon/runtime'
 import type { CloudRequests } from './cloud-requests.ts'
 
@@ -53,6 +54,32 @@ export interface InstanceQuota {
   readonly used: number
 }
 
+/** What a new node of a group will be, as far as the cloud knows. */
+export interface NodeExample {
+  readonly node: Node
+  /** Its CSI drivers and their limits. */
+  readonly csiNode?: CsiNode
+  /** Its devices, local to the node. */
+  readonly resourceSlices?: readonly ResourceSlice[]
+}
+
+/** Options of one group; each replaces the flag of the same meaning. Times are in milliseconds. */
+export interface NodeGroupOptions {
+  readonly scaleDownUtilizationThreshold?: number
+  readonly scaleDownGpuUtilizationThreshold?: number
+  readonly scaleDownUnneededMs?: number
+  readonly scaleDownUnreadyMs?: number
+  readonly maxNodeProvisionMs?: number
+  readonly maxNodeStartupMs?: number
+}
+
+/** Why a group must not be changed at present: `shrinking` it only, or `all` changes. */
+export interface GroupHold {
+  readonly forbids: 'shrinking' | 'all'
+  /** Names the object and what it waits for. */
+  readonly reason: string
+}
+
 /** An increase that the cloud has accepted. */
 export interface Increase {
   readonly targetSize: number
@@ -72,13 +99,20 @@ export class NodeGroupError extends Error {
 
 /** The groups of one cluster. Every promise may reject with {@link NodeGroupError}. */
 export interface NodeGroups {
+  /** The label of nodes with a GPU; its value is the GPU's type. */
+  readonly gpuLabel?: string
+  /**
+   * Called once, before the first loop. Resolves when groups can be read; what it starts ends with the signal.
+   * @throws ProviderSettingError if the cloud cannot be used with these settings.
+   */
+  start?(signal: AbortSignal): Promise<void>
   /**
    * Begins a loop: forgets what was cached about nodes, reads all known groups again, and drops deleted ones. Rejects
    * if none of them can be read.
    * @returns groups that cannot be read; their last state is kept.
    */
   refresh(signal: AbortSignal): Promise<readonly GroupFault[]>
-  /** Groups that {@link groupOf} found for nodes and that existed at the last refresh. */
+  /** Groups as of the last refresh, also those without nodes, if the cloud finds groups without their nodes. */
   list(): readonly NodeGroup[]
   group(id: string): NodeGroup | undefined
   /** Only rejects with the signal's reason. Cached until the next refresh. */
@@ -87,7 +121,13 @@ export interface NodeGroups {
    * What a new node of a group will be, as far as the cloud knows; only called for a group without any known node.
    * Absent or undefined if the cloud does not know.
    */
-  exampleNode?(groupId: string, signal: AbortSignal): Promise<Node | undefined>
+  exampleNode?(groupId: string, signal: AbortSignal): Promise<NodeExample | undefined>
+  /** Options of a group that differ from the flags. */
+  optionsOf?(groupId: string): NodeGroupOptions
+  /** Undefined if the group may be changed. */
+  holdOf?(groupId: string): GroupHold | undefined
+  /** Whether the instance of a node exists; undefined if the cloud does not know the node, or not at present. */
+  hasInstance?(node: Node, signal: AbortSignal): Promise<boolean | undefined>
   /** All members, including those without a node. Rejects if one cannot be read. */
   instances(groupId: string, signal: AbortSignal): Promise<readonly GroupInstance[]>
   /**
@@ -117,9 +157,20 @@ export interface NodeGroups {
   decreaseTargetSize(groupId: string, delta: number, signal: AbortSignal): Promise<'done' | 'unsupported'>
 }
 
+/** A Kubernetes API as this process is connected to it. */
+export interface ConnectedCluster {
+  readonly client: WatchingKubeClient
+  /** URL of the API server. */
+  readonly server: string
+}
+
 /** What {@link NodeGroupModule.open} receives. */
 export interface NodeGroupDependencies {
   readonly env: Readonly<Record<string, string | undefined>>
+  /** The cluster of the nodes, and the one in which node groups are objects; often the same. */
+  readonly clusters: { readonly workload: ConnectedCluster; readonly management: ConnectedCluster }
+  /** Values of `--node-group-auto-discovery`, in order. */
+  readonly discoverySpecs: readonly string[]
   /** Values of `--nodes`, in order. */
   readonly nodeGroupSpecs: readonly string[]
   /** `--allow-scale-to-zero`: minimum 0 is valid, and groups in `--nodes` are found without a node. */

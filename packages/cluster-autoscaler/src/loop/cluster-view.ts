@@ -103,7 +103,7 @@ export class ClusterViewer {
     const all = new Map(seen)
     for (const id of index.groups.keys()) {
       const example = all.has(id) ? undefined : await nodeGroups.exampleNode?.(id, signal)
-      if (example !== undefined) all.set(id, state.templates.ofExample(id, example, cache.daemonSets))
+      if (example !== undefined) all.set(id, state.templates.ofExample(id, example.node, cache.daemonSets))
     }
     return all
   }

@@ -13,7 +13,13 @@ import {
   type LeaderElector,
   type WatchingKubeClient,
 } from '@tenon/kube'
-import { decorated, NodeGroupError, type NodeGroupModule, type NodeGroups } from '@tenon/provider'
+import {
+  decorated,
+  type NodeGroupDependencies,
+  NodeGroupError,
+  type NodeGroupModule,
+  type NodeGroups,
+} from '@tenon/provider'
 import type { Clock, HttpHandler, Logger, Random, SocketServer, Transport, Turns } from '@tenon/runtime'
 import type { Autoscaler } from '../loop/autoscaler.ts'
 import { type AutoscalerParts, createAutoscaler } from '../loop/create-autoscaler.ts'
@@ -58,6 +64,8 @@ export interface AutoscalerPlan {
   readonly cloud: NodeGroupModule
   readonly env: Readonly<Record<string, string | undefined>>
   readonly kubernetes: KubernetesConnection
+  /** Where node groups are objects of another cluster: the management cluster. */
+  readonly management?: KubernetesConnection
   /** Calls the server at `--grpc-expander-url`. */
   readonly grpcExpander?: Expander
   /** Creates the loop; replaced in tests. */
@@ -182,6 +190,8 @@ class AutoscalerProcess {
     for (const warning of warnings) logger.warn(warning)
     const nodeGroups = cloud.open({
       env,
+      clusters: this.#clusters(),
+      discoverySpecs: [],
       nodeGroupSpecs: process.nodeGroupSpecs,
       allowsEmptyGroups: process.allowsEmptyGroups,
       runtime: { clock, random, logger },
@@ -236,10 +246,24 @@ class AutoscalerProcess {
     return !this.#isCandidate || this.#elector?.isLeader === true
   }
 
-  #newClient(requestTimeoutMs?: number): WatchingKubeClient {
-    const { kubernetes, process, clock, userAgent } = this.#plan
+  #clusters(): NodeGroupDependencies['clusters'] {
+    const { kubernetes, management } = this.#plan
+    const workload = { client: this.#client, server: kubernetes.server }
+    if (management === undefined) return { workload, management: workload }
+    const client = this.#newClient({ transport: management.transport })
+    return { workload, management: { client, server: management.server } }
+  }
+
+  #newClient({
+    transport = this.#plan.kubernetes.transport,
+    requestTimeoutMs,
+  }: {
+    readonly transport?: Transport
+    readonly requestTimeoutMs?: number
+  } = {}): WatchingKubeClient {
+    const { process, clock, userAgent } = this.#plan
     const options: KubeClientOptions = {
-      transport: fencedTransport(this.#counted(kubernetes.transport), () => this.#mayAct()),
+      transport: fencedTransport(this.#counted(transport), () => this.#mayAct()),
       clock,
       userAgent,
       // At five requests per second, smaller pages of a large cluster would take minutes.
@@ -310,6 +334,7 @@ class AutoscalerProcess {
     this.#isLeading = true
     this.#health.start()
     await this.#status?.write({ kind: 'initializing', message: '' }, signal)
+    await nodeGroups.start?.(signal)
     await this.#untilSynced(caches, signal)
     void this.#identity.follow(signal)
     const { clock, logger, options, createLoop = createAutoscaler } = this.#plan
@@ -340,7 +365,11 @@ class AutoscalerProcess {
         mayRemove: () => this.#identity.mayRemove(),
         writer: isDryRun
           ? createDryRunWriter(client, logger)
-          : createClusterWriter({ client, requestClient: this.#newClient(requestWriteTimeoutMs), clock }),
+          : createClusterWriter({
+              client,
+              requestClient: this.#newClient({ requestTimeoutMs: requestWriteTimeoutMs }),
+              clock,
+            }),
       },
       nodeGroups: identifiedGroups(nodeGroups, this.#identity),
       reporting: {

@@ -5,6 +5,7 @@ import {
   type GroupInstance,
   type GroupOfNode,
   type Increase,
+  type NodeExample,
   type NodeGroup,
   NodeGroupError,
   type NodeGroups,
@@ -54,8 +55,9 @@ export class FakeGroups implements NodeGroups {
   /** Examples by group id. */
   readonly examples = new Map<string, Node>()
 
-  exampleNode(groupId: string): Promise<Node | undefined> {
-    return Promise.resolve(this.examples.get(groupId))
+  exampleNode(groupId: string): Promise<NodeExample | undefined> {
+    const node = this.examples.get(groupId)
+    return Promise.resolve(node && { node })
   }
 
   instances(groupId: string): Promise<readonly GroupInstance[]> {

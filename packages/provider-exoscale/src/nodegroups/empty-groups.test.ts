@@ -36,7 +36,8 @@ test('what its first node will be is known from its type and its nodepool', asyn
   const stage = anEmptyStage()
   await stage.groups.refresh(stage.signal)
   const workers = stage.groups.list().find(({ name }) => name === 'workers')?.id ?? ''
-  const node = await stage.groups.exampleNode?.(workers, stage.signal)
+  const example = await stage.groups.exampleNode?.(workers, stage.signal)
+  const node = example?.node
   assert.equal(node?.status?.capacity?.['cpu'], '2')
   assert.equal(node.metadata.labels?.['node.kubernetes.io/instance-type'], 'standard.medium')
   assert.equal(node.metadata.labels['team'], 'a')

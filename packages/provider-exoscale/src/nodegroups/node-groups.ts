@@ -6,6 +6,7 @@ import {
   type GroupOfNode,
   type Increase,
   type InstanceQuota,
+  type NodeExample,
   type NodeGroup,
   NodeGroupError,
   type NodeGroups,
@@ -85,9 +86,10 @@ export class ExoscaleNodeGroups implements NodeGroups {
     return this.#members.read(groupId, signal)
   }
 
-  exampleNode(groupId: string): Promise<Node | undefined> {
+  exampleNode(groupId: string): Promise<NodeExample | undefined> {
     const pool = this.#pools.get(groupId)
-    return Promise.resolve(pool && exampleNode(pool, this.#zone))
+    const node = pool && exampleNode(pool, this.#zone)
+    return Promise.resolve(node && { node })
   }
 
   async instanceQuota(signal: AbortSignal): Promise<InstanceQuota | undefined> {

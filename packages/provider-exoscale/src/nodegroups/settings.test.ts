@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
-import { ProviderSettingError } from '@tenon/provider'
+import { type NodeGroupDependencies, ProviderSettingError } from '@tenon/provider'
 import { SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 import { nodeGroupModule } from './open.ts'
 import { readNodeGroupSettings } from './settings.ts'
@@ -31,6 +31,8 @@ test('CAS-1 only the first missing variable is named, in the order zone, key, se
 test('CAS-1 the module refuses to open without them', () => {
   const clock = new VirtualClock()
   const dependencies = {
+    clusters: {} as NodeGroupDependencies['clusters'],
+    discoverySpecs: [],
     nodeGroupSpecs: [],
     allowsEmptyGroups: false,
     runtime: { clock, random: new SeededRandom(1), logger: silentLogger },
