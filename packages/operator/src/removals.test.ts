@@ -18,7 +18,7 @@ const known: Readonly<Record<string, readonly [calls: number, witness: string]>>
   'disruption/commands/command-start.ts': [1, 'a taint, which is taken off when the command is taken back'],
   'disruption/commands/marks.ts': [1, 'takes the taint off'],
   'disruption/commands/waves.ts': [1, 'begins after whyStays'],
-  'node/health.ts': [1, 'a drain follows'],
+  'node/health.ts': [1, 'the Node is read freshly, or its event just came; a drain follows'],
   'node/termination/controller.ts': [3, 'claim and pods of a Node that is being deleted'],
   'node/termination/eviction-queue.ts': [2, 'of Nodes that are being deleted or were looked at; by UID'],
   'nodeclaim/expiration.ts': [1, 'a drain follows'],

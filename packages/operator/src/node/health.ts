@@ -1,8 +1,8 @@
-import { annotations, karpenterKinds, labels, type Node, type NodeClaim } from '@tenon/api'
+import { annotations, karpenterKinds, kinds, labels, type Node, type NodeClaim } from '@tenon/api'
 import { type Change, done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import type { CloudProvider, RepairPolicy } from '@tenon/provider'
 import { type Clock, type Logger, rfc3339 } from '@tenon/runtime'
-import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
+import type { ControllerSpec, Enqueue } from '../controller.ts'
 import type { Kubernetes } from '../kubernetes.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { ClaimDeleter } from '../nodeclaim/lifecycle/delete-claim.ts'
@@ -42,19 +42,27 @@ export class NodeHealth implements ControllerSpec {
   readonly backoff = { baseMs: 100, capMs: 60_000 }
   readonly perSecond = 10
   readonly #deps: Dependencies
+  /** Names of nodes with a new event that brought a condition whose toleration was over already. */
+  readonly #overdue = new Set<string>()
 
   constructor(deps: Dependencies) {
     this.#deps = deps
   }
 
   watch(enqueue: Enqueue): void {
-    enqueueChanged(this.#deps.kubernetes.caches.nodes, enqueue, isHealthChange)
+    this.#deps.kubernetes.caches.nodes.onChange((change) => {
+      if (!isHealthChange(change)) return
+      if (change.kind === 'updated' && this.#isOverdue(change.object) && !this.#isOverdue(change.old))
+        this.#overdue.add(change.object.metadata.name)
+      enqueue(change.object.metadata.name)
+    })
   }
 
   async reconcile(name: string): Promise<ReconcileResult> {
     const { clock, kubernetes, provider, state } = this.#deps
     const { nodePools, nodes } = kubernetes.caches
     const node = nodes.get({ name })
+    const isNew = this.#overdue.delete(name)
     if (node === undefined || !isManagedNode(node, provider.nodeClasses)) return done
     const claim = state.claimOf(node)
     const ailment = ailmentOf(node, provider.repairPolicies)
@@ -72,8 +80,24 @@ export class NodeHealth implements ControllerSpec {
       this.#reportBlocked(node, scope, unhealthy.length)
       return { kind: 'after', delayMs: blockedMs }
     }
-    await this.#repair(node, claim, ailment.conditionType)
+    if (isNew || (await this.#isStillIll(node))) await this.#repair(node, claim, ailment.conditionType)
     return done
+  }
+
+  #isOverdue(node: Node): boolean {
+    const { clock, provider } = this.#deps
+    const ailment = ailmentOf(node, provider.repairPolicies)
+    return ailment !== undefined && ailment.repairAtMs <= clock.now()
+  }
+
+  /**
+   * The watch may be late, and the node well again (reports-2.md 1). An event that brings a condition which is overdue
+   * already is as good as a read: kwok turns such a node Ready again within a moment, and it is to be replaced all the
+   * same (operations.md, trap 18).
+   */
+  async #isStillIll({ metadata }: Node): Promise<boolean> {
+    const node = await this.#deps.kubernetes.client.get(kinds.node, { name: metadata.name })
+    return node !== undefined && node.metadata.uid === metadata.uid && this.#isOverdue(node)
   }
 
   /** The nodes of the claim's NodePool; those of the whole cluster for a claim without one. */

@@ -4,6 +4,7 @@ import { annotations, karpenterKinds, kinds, labels, type NodeCondition } from '
 import { defaultSettings } from '@tenon/operator'
 import type { RepairPolicy } from '@tenon/provider'
 import { rfc3339 } from '@tenon/runtime'
+import { WrongViews } from '../simulation/faults/wrong-views.ts'
 import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 
 const policies: readonly RepairPolicy[] = [
@@ -83,6 +84,19 @@ test('LIF-137 a node is repaired when its toleration ends, of two policies the o
     await stage.metric('nodeclaims_unhealthy_disrupted_total', { condition: 'memory_pressure' }),
     1,
   )
+})
+
+test('RPB-9 a node that is well again is not repaired while the watch of nodes is two minutes late', async (t) => {
+  const views = new WrongViews()
+  const stage = await open(t, { apiPath: views.path })
+  await stage.ready('a')
+  await turn(stage, 'node-a', failing)
+  await stage.pass(9 * minutes)
+  views.late('nodes', 2 * minutes)
+  await turn(stage, 'node-a', { type: 'Ready', status: 'True' })
+  await stage.pass(5 * minutes)
+  assert.deepEqual([isLeaving(stage, 'a'), deadlineOf(stage, 'a')], [false, undefined])
+  assert.equal(await repairs(stage), 0)
 })
 
 test('LIF-138 OPS-27 past the toleration the claim goes by force and is counted with its labels', async (t) => {
