@@ -106,7 +106,6 @@ test('EXP-24 EXP-29 the commands of the pages in docs/ask do on a cluster what t
   await writeNodePool(example, join(cwd, 'nodepool.yaml'))
   await startCluster(t, cwd, 'up', '-f', 'cluster.yaml', '--boot-delay', '500ms')
   await eventually(
-    60_000,
     async () => {
       const ready = await kubectlOut(cwd, [
         'get',

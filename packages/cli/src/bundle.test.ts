@@ -115,7 +115,6 @@ test('the bundle runs a cluster and a controller, which starts fast and decides 
 
   const cluster = startTenon(t, cwd, ['devcluster', '--port', '0', '--api-port', '0'], {}, [program])
   await eventually(
-    20_000,
     () => /^simulated Exoscale .*\n/m.test(cluster.out()) || undefined,
     () => `the cluster tells its addresses: ${cluster.out()}${cluster.err()}`,
   )
@@ -168,7 +167,6 @@ async function startUpMs(
     return await answer()
   }
   await eventually(
-    30_000,
     () => unlessEnded(isReconciled),
     () => `the NodePool is looked at: ${output()}`,
   )
@@ -177,7 +175,6 @@ async function startUpMs(
   // Without its thread the controller decides nothing.
   const claims = async () => (await objectsOf<NodeClaim>(cwd, 'nodeclaims')).length > 0 || undefined
   await eventually(
-    30_000,
     () => unlessEnded(claims),
     () => `the pod gets a NodeClaim: ${output()}`,
   )

@@ -33,7 +33,6 @@ test('RPT section 11: a cluster at Clever Cloud that is killed and started again
     }
   }
   const before = await eventually(
-    60_000,
     async () => {
       if (!/^\S+ {2}pods 12 running/m.test(last.out())) return undefined
       const now = await picture()
@@ -48,7 +47,6 @@ test('RPT section 11: a cluster at Clever Cloud that is killed and started again
 
   last = start()
   await eventually(
-    20_000,
     () => /^Kubernetes API/m.test(last.out()) || undefined,
     () => `it starts again: ${last.out()}${last.err()}`,
   )

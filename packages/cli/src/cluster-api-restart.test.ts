@@ -31,7 +31,6 @@ test('a cluster of Cluster API that is killed and started again goes on with its
     }
   }
   const before = await eventually(
-    90_000,
     async () => {
       if (!/^\S+ {2}pods 12 running/m.test(last.out())) return undefined
       const now = await picture()
@@ -45,7 +44,6 @@ test('a cluster of Cluster API that is killed and started again goes on with its
 
   last = start()
   await eventually(
-    40_000,
     () => /^Kubernetes API/m.test(last.out()) || undefined,
     () => `it starts again: ${last.out()}${last.err()}`,
   )

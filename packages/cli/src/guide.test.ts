@@ -149,7 +149,6 @@ async function play(t: TestContext, guide: Guide): Promise<void> {
     '500ms',
   ])
   await eventually(
-    60_000,
     () => /^for the controller .*\n/m.test(cluster.out()) || undefined,
     () => `tenon devcluster tells where it is: ${cluster.out()}${cluster.err()}`,
   )

@@ -93,7 +93,6 @@ async function demonstrationRuns(t: TestContext, installed: string): Promise<voi
 
 async function allPodsRun(up: TenonProcess): Promise<void> {
   await eventually(
-    90_000,
     () => /pods [1-9]\d* running 0 pending/.test(up.out()) || undefined,
     () => `all pods run: ${up.out()}${up.err()}`,
   )
@@ -136,7 +135,6 @@ async function launchesNodes(t: TestContext, cwd: string): Promise<void> {
   assert.equal(unset.code, 2)
   await kubectlOut(cwd, ['delete', 'deployment,nodepool', '--all'])
   await eventually(
-    60_000,
     async () => {
       const left = await Promise.all(['nodeclaims', 'nodes'].map((kind) => objectsOf(cwd, kind)))
       return left.flat().length === 0 || undefined

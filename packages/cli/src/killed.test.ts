@@ -15,7 +15,6 @@ import { JournalFiles } from './commands/controller/journal-files.ts'
 import { eventually, startTenon, temporaryDirectory } from './testing/tenon-process.test-support.ts'
 
 const tries = 3
-const limitMs = 60_000
 /** The kill comes so long after the first byte, at most. */
 const mostMs = 40
 const random = new SeededRandom(8)
@@ -27,7 +26,6 @@ const clock = new SystemClock()
 async function killed(child: ChildProcess, isWriting: () => Promise<boolean>): Promise<void> {
   const ended = once(child, 'exit')
   await eventually(
-    limitMs,
     async () => (child.exitCode === null && !(await isWriting()) ? undefined : true),
     () => 'nothing is written',
   )

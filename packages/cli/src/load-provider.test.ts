@@ -131,7 +131,6 @@ test('a cloud in a file outside the repository is validated, prints its definiti
     '--toy-cpus=8',
   ])
   await eventually(
-    30_000,
     async () => {
       const [pod] = await objectsOf<Pod>(cwd, 'pods')
       return pod?.spec.nodeName?.startsWith('toy-') || undefined
@@ -143,7 +142,6 @@ test('a cloud in a file outside the repository is validated, prints its definiti
   assert.equal(node?.metadata.labels?.['karpenter.sh/registered'], 'true')
   await kubectlOut(cwd, ['delete', 'pod,nodepool', '--all', '--force'])
   await eventually(
-    30_000,
     async () => {
       const left = [
         ...(await objectsOf<NodeClaim>(cwd, 'nodeclaims')),
@@ -164,7 +162,6 @@ test('a cloud in a file outside the repository is simulated by up; one without a
     /^simulated Toy Cloud {2}in the cluster itself\nmetrics and probes {3}http:\/\/127\.0\.0\.1:\d+$/m,
   )
   await eventually(
-    30_000,
     () =>
       /pods 1 running 0 pending {3}nodes 1\/1 ready .* instances 1 {3}0\.100 EUR/.test(up.out()) || undefined,
     () => `the pod runs: ${up.out()}${up.err()}`,

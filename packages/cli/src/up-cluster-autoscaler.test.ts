@@ -11,7 +11,6 @@ test('up --mode cluster-autoscaler shows node groups that grow for the demonstra
   const cwd = await temporaryDirectory(t)
   const up = await startCluster(t, cwd, 'up', '--mode', 'cluster-autoscaler', '--boot-delay', '1s')
   await eventually(
-    90_000,
     () => /pods 20 running 0 pending {3}nodes ([3-9])\/\1 ready/.test(up.out()) || undefined,
     () => `the groups grow: ${up.out()} ${up.err()}`,
   )

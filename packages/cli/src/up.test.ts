@@ -13,6 +13,7 @@ import {
   controllerSettings,
   cpuMs,
   eventually,
+  interrupted,
   kubectl,
   kubectlOut,
   objectsOf,
@@ -54,9 +55,9 @@ test('up tells within 10 s of processor time where everything is, and SIGINT end
   assert.match(up.out(), /^kubeconfig +\.tenon\/kubeconfig /m)
   assert.match(up.out(), /^simulated Exoscale +http:\/\/127\.0\.0\.1:\d+\/v2$/m)
   assert.match(await kubectlOut(cwd, ['get', 'nodepools', '-A'], ''), /^$/)
-  const endMs = performance.now()
-  assert.deepEqual(await up.end('SIGINT'), { code: 130, signal: null })
-  assert.ok(performance.now() - endMs < 2000)
+  const { ended, tookMs } = await interrupted(up)
+  assert.deepEqual(ended, { code: 130, signal: null })
+  assert.ok(tookMs < 2000, `it took ${tookMs} ms`)
   assert.equal(up.err(), '')
 })
 
@@ -65,13 +66,12 @@ test('SIGINT ends up within 2 s while clients watch and instances boot', async (
   const up = await startCluster(t, cwd, 'up')
   const watch = kubectl(cwd, ['get', 'pods', '-w'])
   await eventually(
-    40_000,
     () => /nodeclaims starting [1-9]/.test(up.out()) || undefined,
     () => `a claim starts: ${up.out()}`,
   )
-  const endMs = performance.now()
-  assert.deepEqual(await up.end('SIGINT'), { code: 130, signal: null })
-  assert.ok(performance.now() - endMs < 2000)
+  const { ended, tookMs } = await interrupted(up)
+  assert.deepEqual(ended, { code: 130, signal: null })
+  assert.ok(tookMs < 2000, `it took ${tookMs} ms`)
   await watch
 })
 
@@ -116,7 +116,6 @@ test('where the usual ports are taken, free ones are, and it is said', async (t)
   }
   const up = startTenon(t, cwd, ['devcluster'])
   const told = await eventually(
-    15_000,
     () => /^Kubernetes API +https:\/\/127\.0\.0\.1:(\d+)$/m.exec(up.out()) ?? undefined,
     () => `the address of the API: ${up.out()}${up.err()}`,
   )
@@ -287,7 +286,6 @@ for (const [how, signal] of [
     }
     const settled = () =>
       eventually(
-        60_000,
         async () => {
           const now = await picture()
           const { length } = now.nodes
@@ -312,7 +310,6 @@ for (const [how, signal] of [
     }
     await kubectlOut(cwd, ['delete', 'deployment,nodepool', '--all'])
     await eventually(
-      60_000,
       async () => (await cloudInstances(last)).length === 0 || undefined,
       () => `kept nodes go like others:\n${last.out()}${last.err()}`,
     )

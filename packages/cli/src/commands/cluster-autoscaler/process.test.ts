@@ -16,7 +16,6 @@ async function started(t: TestContext, cwd: string, ...flags: readonly string[])
   const args = ['cluster-autoscaler', '--cloud-provider=exoscale', '--address=127.0.0.1:0', ...flags]
   const process = startTenon(t, cwd, args, settings)
   const port = await eventually(
-    20_000,
     () => / port=(\d+) /.exec(process.err())?.[1],
     () => process.out() + process.err(),
   )
@@ -29,7 +28,6 @@ async function started(t: TestContext, cwd: string, ...flags: readonly string[])
 
 async function status(cwd: string, process: TenonProcess): Promise<string> {
   return await eventually(
-    20_000,
     async () => {
       const args = ['get', 'configmaps', '-n', 'kube-system', '-o', 'json']
       const { items } = JSON.parse(await kubectlOut(cwd, args)) as {

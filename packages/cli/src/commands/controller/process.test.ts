@@ -62,7 +62,6 @@ test('EXP-12 RPT-41 the ports of metrics and probes have nothing under /debug, a
     },
   )
   const start = await eventually(
-    20_000,
     () => linesOf(controller).find(({ message }) => message === 'starting'),
     () => controller.out() + controller.err(),
   )
@@ -109,7 +108,6 @@ test('OPS-13 OPS-15 OPS-19 OPS-51 OPS-52 OPS-94 probes and logs of a process, be
     { KUBECONFIG, LEADER_ELECTION_NAMESPACE: 'kube-system', KUBE_CLIENT_QPS: 'many' },
   )
   const start = await eventually(
-    20_000,
     () => linesOf(controller).find(({ message }) => message === 'starting'),
     () => controller.out() + controller.err(),
   )
@@ -134,7 +132,6 @@ test('OPS-13 OPS-15 OPS-19 OPS-51 OPS-52 OPS-94 probes and logs of a process, be
     await kubectlOut(cwd, ['get', 'lease', '-n', 'kube-system', '-o', 'jsonpath={..holderIdentity}'])
   const { identity } = start
   await eventually(
-    15_000,
     async () => (await lease()) === identity || undefined,
     () => controller.out(),
   )

@@ -55,7 +55,6 @@ spec:
   disruption: { consolidateAfter: 0s, budgets: [{ nodes: "100%" }] }
 ---${deployment('large', '12')}---${deployment('small', '500m')}`
 
-const limitMs = 60_000
 const within = '--timeout=120s'
 
 /** A controller that keeps its journal and a recording in `cwd`. */
@@ -103,7 +102,6 @@ test('EXP-7 EXP-16 what a controller has noted is told and replayed after a rest
 
   const second = await started(t, cwd)
   const again = await eventually(
-    limitMs,
     async () => {
       const { out } = await runTenon(t, cwd, ['explain', `node/${before}`], { KUBECONFIG })
       return out === '' ? undefined : out

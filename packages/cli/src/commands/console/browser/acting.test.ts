@@ -42,7 +42,6 @@ test('CON-21 actions on a running cluster', { skip }, async (t) => {
   const cwd = await temporaryDirectory(t)
   await startCluster(t, cwd, 'up', '--boot-delay', '1s')
   const ready = await eventually(
-    60_000,
     async () => {
       const pods = await objectsOf<Pod>(cwd, 'pods')
       const running = pods.filter(({ status }) => status?.phase === 'Running')
@@ -86,7 +85,6 @@ test('CON-21 actions on a running cluster', { skip }, async (t) => {
     await visit.goTo(`/map?as=table&node=claim%2F${claim}`)
     assert.equal(await done(page, 'Drain'), `node/${node} drained`)
     await eventually(
-      60_000,
       async () => {
         const pods = await objectsOf<Pod>(cwd, 'pods')
         const elsewhere = pods.filter(
@@ -106,7 +104,6 @@ test('CON-21 actions on a running cluster', { skip }, async (t) => {
     await visit.goTo(`/map?as=table&node=claim%2F${name}`)
     assert.equal(await done(page, 'Delete NodeClaim'), `nodeclaim.karpenter.sh "${name}" deleted`)
     await eventually(
-      60_000,
       async () => {
         const nodes = await objectsOf<Node>(cwd, 'nodes')
         return nodes.every(({ metadata }) => metadata.name !== claim?.status?.nodeName) || undefined

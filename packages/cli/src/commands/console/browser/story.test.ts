@@ -60,7 +60,6 @@ async function aStory(t: TestContext): Promise<Story> {
   const up = startTenon(t, cwd, ['up', '--port', '0', '--api-port', '0', '--boot-delay', '1s'])
   // For a busy host; alone it takes some two seconds.
   const link = await eventually(
-    180_000,
     () => /^console +(http:\S+)/m.exec(up.out())?.[1],
     () => `tenon up prints a link: ${up.out()}${up.err()}`,
   )
@@ -99,7 +98,6 @@ test('the page on a running cluster', { skip }, async (t) => {
     async () => {
       await kubectlOut(cwd, ['apply', '-f', '-'], stuck)
       const pod = await eventually(
-        20_000,
         async () =>
           (await objectsOf<Pod>(cwd, 'pods')).find(({ metadata }) => metadata.name.startsWith('stuck-')),
         () => 'pods of the Deployment come',
@@ -118,7 +116,6 @@ test('the page on a running cluster', { skip }, async (t) => {
       await tenon(command)
       await page.getByText('No pod waits for a node.').waitFor({ timeout: 60_000 })
       const running = await eventually(
-        30_000,
         async () => {
           const pods = await objectsOf<Pod>(cwd, 'pods')
           const own = pods.filter(
