@@ -124,6 +124,8 @@ export interface ProviderModule {
   offline(env: ProviderEnvironment, readText: (path: string) => Promise<string>): Promise<OfflineCatalogue>
   /** For `tenon up` and `tenon devcluster`; absent if there is no simulator. */
   readonly simulator?: () => Promise<ProviderSimulator>
+  /** The value of `--cloud-provider` for its node groups. Default: {@link name}. */
+  readonly nodeGroupsCloud?: string
   /** For `tenon cluster-autoscaler`; absent if the cloud has no scalable node groups. */
   readonly nodeGroups?: () => Promise<NodeGroupModule>
   /** For the chart of Tenon; absent if the chart does not offer the cloud. */
