@@ -175,6 +175,11 @@ export interface NodeGroupDependencies {
   readonly nodeGroupSpecs: readonly string[]
   /** `--allow-scale-to-zero`: minimum 0 is valid, and groups in `--nodes` are found without a node. */
   readonly allowsEmptyGroups: boolean
+  /**
+   * `--clusterapi-machinepool-any-victim`: a node of a MachinePool without Machines is removed by reducing replicas,
+   * and the infrastructure may remove another one.
+   */
+  readonly anyMachinePoolVictim?: boolean
   readonly cloud: CloudRequests
   readonly runtime: Runtime
 }
