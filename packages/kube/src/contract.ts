@@ -46,12 +46,13 @@ export interface ChangeOptions extends WriteOptions {
 }
 
 export interface UpdateOptions extends WriteOptions {
-  /** Replaces only the status. */
-  readonly subresource?: 'status'
+  /** Replaces only the status, or with a Scale the replicas. */
+  readonly subresource?: 'status' | 'scale'
 }
 
 export interface PatchOptions extends ChangeOptions {
-  readonly subresource?: 'status'
+  /** The response for `scale` is a Scale. */
+  readonly subresource?: 'status' | 'scale'
   /** Default `merge` (RFC 7386). */
   readonly kind?: 'merge' | 'strategic' | 'json'
   /** Part of a merge patch, so that the server responds with 409 if the object has changed. */

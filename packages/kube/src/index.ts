@@ -13,6 +13,7 @@ export {
   createKubeClient,
   type KubeClientOptions,
   type Listing,
+  type ServedKind,
   type WatchingKubeClient,
 } from './client/client.ts'
 export type { RequestSample } from './client/requester.ts'

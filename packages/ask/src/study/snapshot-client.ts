@@ -4,6 +4,7 @@ import {
   KubeError,
   type ListOptions,
   type ObjectKey,
+  type ServedKind,
   type WatchingKubeClient,
   type WriteOptions,
 } from '@tenon/kube'
@@ -49,6 +50,19 @@ export class SnapshotClient implements WatchingKubeClient {
           (labelSelector === undefined || matchesSelector(labelSelector, metadata.labels ?? {})),
       ),
     )
+  }
+
+  servedVersions(group: string): Promise<readonly string[]> {
+    const versions = [...this.#objects.values()].flatMap(([object]) => {
+      const [own, version] = object?.apiVersion.split('/', 2) ?? []
+      return own === group && version !== undefined ? [version] : []
+    })
+    return Promise.resolve([...new Set(versions)])
+  }
+
+  /** The snapshot does not hold plurals. */
+  servedKinds(): Promise<readonly ServedKind[]> {
+    return Promise.resolve([])
   }
 
   async listing<T extends KubeObject, K>(

@@ -58,6 +58,10 @@ export const successCheck: AnswerCheck = (body) => {
   return body.status === 'Success' ? undefined : `the answer is a Status that says ${String(body.status)}`
 }
 
+/** Any JSON object. */
+export const jsonCheck: AnswerCheck = (body) =>
+  isJsonFields(body) ? undefined : `the answer is ${formOf(body)} instead of an object`
+
 /** The version of the server. */
 export const versionCheck: AnswerCheck = (body) =>
   isJsonFields(body) && isFullText(body.gitVersion) ? undefined : 'the answer has no gitVersion'

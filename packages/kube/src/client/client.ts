@@ -4,6 +4,7 @@ import {
   type DeleteOptions,
   type EvictOptions,
   isKubeError,
+  isNotServed,
   type KubeClient,
   KubeError,
   type ListOptions,
@@ -14,7 +15,7 @@ import {
   type WriteOptions,
 } from '../contract.ts'
 import { perObject } from '@tenon/runtime'
-import { deletionCheck, listCheck, objectCheck, successCheck, versionCheck } from './answers.ts'
+import { deletionCheck, jsonCheck, listCheck, objectCheck, successCheck, versionCheck } from './answers.ts'
 import { queryText } from './queries.ts'
 import { FieldReader } from './read-fields.ts'
 import { Requester, type RequesterOptions } from './requester.ts'
@@ -31,8 +32,18 @@ export interface Listing<T> {
   readonly resourceVersion: string
 }
 
+/** A kind that the server serves in a version of a group. */
+export interface ServedKind {
+  readonly kind: string
+  readonly plural: string
+}
+
 /** A client that can also list with version and watch, for caches. */
 export interface WatchingKubeClient extends KubeClient {
+  /** Versions of a group, the server's preferred one first; empty if it does not serve the group. */
+  servedVersions(group: string, options?: WriteOptions): Promise<readonly string[]>
+  /** Kinds of a group in one version; empty if it is not served. */
+  servedKinds(group: string, version: string, options?: WriteOptions): Promise<readonly ServedKind[]>
   /**
    * @param keep what to keep of each object as its page arrives. Pages are not kept, so that a large collection is
    * never in memory untrimmed.
@@ -59,6 +70,15 @@ const patchTypes = {
   strategic: 'application/strategic-merge-patch+json',
   json: 'application/json-patch+json',
 } as const
+
+/** What the subresource `scale` of any kind answers. */
+const scaleType: ResourceType = {
+  group: 'autoscaling',
+  version: 'v1',
+  kind: 'Scale',
+  plural: 'scales',
+  namespaced: true,
+}
 
 /** Time limit of a list without pages, as a multiple of the usual timeout. */
 const wholeListPatience = 10
@@ -177,7 +197,7 @@ class HttpKubeClient implements WatchingKubeClient {
       signal,
       lane,
       retry: 'write',
-      check: objectCheck(type, key),
+      check: objectCheck(subresource === 'scale' ? scaleType : type, key),
     })
   }
 
@@ -198,7 +218,7 @@ class HttpKubeClient implements WatchingKubeClient {
       signal: options.signal,
       lane: options.lane,
       retry: 'write',
-      check: objectCheck(type, key),
+      check: objectCheck(subresource === 'scale' ? scaleType : type, key),
     })
   }
 
@@ -259,6 +279,44 @@ class HttpKubeClient implements WatchingKubeClient {
       check: versionCheck,
     })
     return version.gitVersion ?? ''
+  }
+
+  async servedVersions(group: string, options: WriteOptions = {}): Promise<readonly string[]> {
+    const found = await this.#discovered<{
+      readonly preferredVersion?: { readonly version?: string }
+      readonly versions?: readonly { readonly version?: string }[]
+    }>(`/apis/${group}`, options)
+    const versions = [found?.preferredVersion, ...(found?.versions ?? [])]
+    return [...new Set(versions.flatMap((each) => each?.version ?? []))]
+  }
+
+  async servedKinds(
+    group: string,
+    version: string,
+    options: WriteOptions = {},
+  ): Promise<readonly ServedKind[]> {
+    const found = await this.#discovered<{
+      readonly resources?: readonly { readonly name?: string; readonly kind?: string }[]
+    }>(`/apis/${group}/${version}`, options)
+    return (found?.resources ?? []).flatMap(({ name = '', kind = '' }) =>
+      name === '' || kind === '' || name.includes('/') ? [] : [{ kind, plural: name }],
+    )
+  }
+
+  /** A discovery document; undefined for 404, which for a group comes in plain text. */
+  async #discovered<T>(path: string, options: WriteOptions): Promise<T | undefined> {
+    try {
+      return await this.#requester.json<T>({
+        method: 'GET',
+        path,
+        ...options,
+        retry: 'read',
+        check: jsonCheck,
+      })
+    } catch (error) {
+      if (isNotServed(error)) return undefined
+      throw error
+    }
   }
 
   #page<T extends KubeObject>(
