@@ -176,8 +176,7 @@ export interface NodeGroupDependencies {
   /** `--allow-scale-to-zero`: minimum 0 is valid, and groups in `--nodes` are found without a node. */
   readonly allowsEmptyGroups: boolean
   /**
-   * `--clusterapi-machinepool-any-victim`: a node of a MachinePool without Machines is removed by reducing replicas,
-   * and the infrastructure may remove another one.
+   * Reduce the size of a group that cannot remove a certain member, though the cloud may then remove another one.
    */
   readonly anyMachinePoolVictim?: boolean
   readonly cloud: CloudRequests

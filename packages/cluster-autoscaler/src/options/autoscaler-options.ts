@@ -6,7 +6,6 @@ import {
   type LoopOptions,
   type RegistryOptions,
   type RequestOptions,
-  type ResourceRange,
   type ScaleDownOptions,
   type ScaleUpOptions,
   type StatusOptions,
@@ -14,7 +13,7 @@ import {
   type TemplateOptions,
   defaultOptions,
 } from './options.ts'
-import { rangeOf } from './texts.ts'
+import { gpuRangeOf, rangeOf } from './texts.ts'
 
 const gibibyte = 2 ** 30
 /** Lower values would only cause useless loops. */
@@ -164,16 +163,14 @@ function parallelismOf(values: FlagValues): number {
   return values.integer(isOld ? 'max-empty-bulk-delete' : 'max-scale-down-parallelism')
 }
 
-function resourceRanges(values: FlagValues): {
-  readonly cores: ResourceRange
-  readonly memory: ResourceRange
-} {
+function resourceRanges(values: FlagValues): Pick<ScaleDownOptions, 'cores' | 'memory' | 'gpus'> {
   const { cores, memory } = defaultOptions.scaleUp
   const gibibytes = rangeOf(values.text('memory-total'))
   return {
     cores: rangeOf(values.text('cores-total')) ?? cores,
     memory:
       gibibytes === undefined ? memory : { min: gibibytes.min * gibibyte, max: gibibytes.max * gibibyte },
+    gpus: values.list('gpu-total').flatMap((text) => gpuRangeOf(text) ?? []),
   }
 }
 

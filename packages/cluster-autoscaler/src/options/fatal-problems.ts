@@ -3,7 +3,7 @@ import { drainPrioritiesOf } from './drain-priorities.ts'
 import type { FlagValues } from './flag-values.ts'
 import { kubernetesAddressOf } from './kubernetes-address.ts'
 import type { ExpanderName } from './options.ts'
-import { listenAddressOf, rangeOf, severityOf } from './texts.ts'
+import { gpuRangeOf, listenAddressOf, rangeOf, severityOf } from './texts.ts'
 
 const expanderNames: readonly ExpanderName[] = [
   'random',
@@ -71,8 +71,7 @@ function rangeProblem(values: FlagValues): string | undefined {
 
 function gpuProblem(values: FlagValues): string | undefined {
   for (const text of values.list('gpu-total')) {
-    const [type = '', ...range] = text.split(':')
-    if (type === '' || rangeOf(range.join(':')) === undefined)
+    if (gpuRangeOf(text) === undefined)
       return `--gpu-total=${text}: give TYPE:MIN:MAX, whole numbers with 0 <= MIN <= MAX`
   }
   return undefined

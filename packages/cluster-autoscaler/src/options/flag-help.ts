@@ -23,13 +23,22 @@ export function flagHelp(program: string, clouds: readonly string[]): string {
   ].join('\n')
 }
 
-function linesOf({ flag, kind, fallback, class: flagClass, meaning }: AutoscalerFlag): readonly string[] {
+function linesOf(definition: AutoscalerFlag): readonly string[] {
+  const { flag, kind, fallback, class: flagClass, meaning } = definition
   const value = kind === 'boolean' ? '' : ` ${kind === 'texts' ? 'text, repeatable' : kind}`
-  const notes = [fallback === '' ? '' : `default ${fallback}`, classWords[flagClass]].filter(
-    (note) => note !== '',
-  )
+  const notes = [
+    fallback === '' ? '' : `default ${fallback}`,
+    classWords[flagClass],
+    cloudNote(definition),
+  ].filter((note) => note !== '')
   const note = notes.length === 0 ? '' : `  (${notes.join('; ')})`
   return [`  ${flag === 'v' ? '-v, ' : ''}--${flag}${value}${note}`, ...wrapped(meaning)]
+}
+
+/** Which clouds read the flag; empty if all do. */
+function cloudNote({ only, except }: AutoscalerFlag): string {
+  if (only !== undefined) return `only ${only.cloud}`
+  return except === undefined ? '' : `not ${except.cloud}`
 }
 
 /** The text of docs/cluster-autoscaler/flags.md. */
@@ -46,16 +55,20 @@ export function flagsPage(): string {
     '| S | works |',
     '| A | is accepted and changes nothing |',
     '| W | is accepted, and a warning in the log says that it has no effect |',
+    '',
+    'A flag that begins with `only CLOUD` works with this `--cloud-provider`; with others it is accepted, and a warning says that it has no effect (`--cloud-config`: without one). `not CLOUD` is the reverse.',
     ...flagGroups.flatMap(({ title, flags }) => [
       '',
       `## ${title}`,
       '',
       '| flag | kind | default | class | meaning |',
       '|---|---|---|---|---|',
-      ...flags.map(({ flag, kind, fallback, class: flagClass, meaning }) => {
+      ...flags.map((definition) => {
+        const { flag, kind, fallback, class: flagClass, meaning } = definition
+        const note = cloudNote(definition)
         const shown = flag === 'v' ? '`-v`, `--v`' : `\`--${flag}\``
         const initial = fallback === '' ? '' : `\`${fallback}\``
-        return `| ${shown} | ${kind} | ${initial} | ${flagClass} | ${meaning} |`
+        return `| ${shown} | ${kind} | ${initial} | ${flagClass} | ${note === '' ? '' : `${note}: `}${meaning} |`
       }),
     ]),
   ].join('\n')}\n`

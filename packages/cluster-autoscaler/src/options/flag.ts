@@ -13,6 +13,10 @@ export interface AutoscalerFlag extends FlagDefinition {
   readonly class: FlagClass
   /** For class `W`: `changed` only warns for values other than the default. */
   readonly warns?: 'given' | 'changed'
+  /** The cloud that reads it; with another one it is accepted, with a warning unless it is `quiet` there. */
+  readonly only?: { readonly cloud: string; readonly elsewhere: 'warns' | 'quiet' }
+  /** The cloud that does not read it, and why. */
+  readonly except?: { readonly cloud: string; readonly reason: string }
 }
 
 /** A section of the help. */
@@ -39,4 +43,9 @@ export function withoutEffect(...flags: readonly Short[]): readonly AutoscalerFl
 /** Flags with a warning when their value is not the default. */
 export function withoutEffectIfChanged(...flags: readonly Short[]): readonly AutoscalerFlag[] {
   return withoutEffect(...flags).map((each) => ({ ...each, warns: 'changed' }))
+}
+
+/** Whether a cloud reads a flag. */
+export function isRead({ only, except }: AutoscalerFlag, cloud: string): boolean {
+  return (only === undefined || only.cloud === cloud) && except?.cloud !== cloud
 }

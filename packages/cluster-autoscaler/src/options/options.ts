@@ -9,6 +9,12 @@ export interface ResourceRange {
   readonly max: number
 }
 
+/** How many GPUs of a type the cluster may have: `--gpu-total`. */
+export interface GpuRange extends ResourceRange {
+  /** Value of the cloud's GPU label. */
+  readonly type: string
+}
+
 /** Grace period of pods with a priority: `--drain-priority-config`. */
 export interface DrainPriority {
   readonly priority: number
@@ -67,6 +73,7 @@ export interface ScaleUpOptions {
   readonly cores: ResourceRange
   /** Bytes. */
   readonly memory: ResourceRange
+  readonly gpus: readonly GpuRange[]
   readonly balanceSimilarNodeGroups: boolean
   readonly balancingIgnoreLabels: readonly string[]
   readonly balancingLabels: readonly string[]
@@ -131,6 +138,7 @@ export interface ScaleDownOptions extends DrainOptions {
   readonly cores: ResourceRange
   /** Bytes. */
   readonly memory: ResourceRange
+  readonly gpus: readonly GpuRange[]
 }
 
 export interface StatusOptions {
@@ -216,6 +224,7 @@ export const defaultOptions: AutoscalerOptions = {
     maxNodesTotal: 0,
     cores,
     memory,
+    gpus: [],
     balanceSimilarNodeGroups: false,
     balancingIgnoreLabels: [],
     balancingLabels: [],
@@ -270,6 +279,7 @@ export const defaultOptions: AutoscalerOptions = {
     daemonSetEvictionForOccupiedNodes: true,
     cores,
     memory,
+    gpus: [],
   },
   requests: {
     isEnabled: false,

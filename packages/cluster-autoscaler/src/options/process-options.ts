@@ -27,8 +27,21 @@ export interface LogOptions {
   readonly standardErrorFrom: LogSeverity
 }
 
+interface ManagementOptions {
+  /** Path of `--cloud-config`; may be empty. */
+  readonly kubeconfig: string
+  /** Whether an empty path means the cluster of the pod, even with `--kubeconfig`. */
+  readonly isAuthoritative: boolean
+}
+
 export interface ProcessOptions {
   readonly cloudProvider: string
+  /** How the management cluster is found, for a cloud whose node groups are objects there. */
+  readonly management?: ManagementOptions
+  /** Values of `--node-group-auto-discovery`, in order and unchanged. */
+  readonly discoverySpecs: readonly string[]
+  /** Whether the cloud may pick the node that a group loses whose nodes cannot be named. */
+  readonly anyMachinePoolVictim: boolean
   /** Values of `--nodes`, in order and unchanged. */
   readonly nodeGroupSpecs: readonly string[]
   /** Whether groups may have no node at all. */

@@ -61,6 +61,8 @@ test('without flags, defaults hold', () => {
   assert.deepEqual(warnings, [])
   assert.deepEqual(process, {
     cloudProvider: 'acme',
+    discoverySpecs: [],
+    anyMachinePoolVictim: false,
     nodeGroupSpecs: [],
     allowsEmptyGroups: false,
     acceptsClusterIdentity: false,
@@ -257,6 +259,36 @@ test('flags without an effect are warned about once each, when they ask for some
       '--parallel-drain',
     ],
   )
+})
+
+test('a flag that another cloud reads is accepted with a warning', () => {
+  const flags = ['--clusterapi-machinepool-any-victim', '--gpu-total=a100:0:4', '--cloud-config=/etc/cloud']
+  const read = (cloud: string) => readOptions([...flags, `--cloud-provider=${cloud}`], ['acme', 'clusterapi'])
+  const acme = read('acme')
+  assert.ok(acme.kind === 'options')
+  assert.deepEqual(acme.warnings, [
+    '--clusterapi-machinepool-any-victim has no effect with --cloud-provider=acme: only clusterapi reads it',
+    '--gpu-total has no effect with --cloud-provider=acme: only clusterapi reads it',
+  ])
+  assert.equal(acme.process.management, undefined)
+  const own = read('clusterapi')
+  assert.ok(own.kind === 'options')
+  assert.deepEqual(own.warnings, [])
+  assert.deepEqual(own.process.management, { kubeconfig: '/etc/cloud', isAuthoritative: false })
+  assert.equal(own.process.anyMachinePoolVictim, true)
+  assert.deepEqual(own.autoscaler.scaleUp.gpus, [{ type: 'a100', min: 0, max: 4 }])
+  assert.deepEqual(own.autoscaler.scaleDown.gpus, own.autoscaler.scaleUp.gpus)
+})
+
+test('with Cluster API, discovery specs are passed on as given and --nodes is warned about', () => {
+  const specs = ['clusterapi:namespace=a,clusterName=c', 'clusterapi:']
+  const flags = [...specs.map((spec) => `--node-group-auto-discovery=${spec}`), '--nodes=1:2:md']
+  const read = readOptions([...flags, '--cloud-provider=clusterapi'], ['acme', 'clusterapi'])
+  assert.ok(read.kind === 'options')
+  assert.deepEqual(read.process.discoverySpecs, specs)
+  assert.deepEqual(read.warnings, [
+    '--nodes has no effect with --cloud-provider=clusterapi: the annotations of its objects set minimum and maximum',
+  ])
 })
 
 test('CAS-108 an empty cloud and gates that are no gates end the start; gates have no effect, which is told', () => {

@@ -1,11 +1,12 @@
 /** From arguments to options, with warnings and fatal errors. */
 import { autoscalerOptions } from './autoscaler-options.ts'
 import { fatalProblem } from './fatal-problems.ts'
+import { isRead } from './flag.ts'
 import { allFlags } from './flag-groups.ts'
 import { type FlagValues, parseFlags } from './flag-values.ts'
 import type { AutoscalerOptions } from './options.ts'
 import type { ProcessOptions } from './process-options.ts'
-import { processOptions } from './read-process-options.ts'
+import { cloudOf, processOptions } from './read-process-options.ts'
 
 /** The parsed command line. */
 export type OptionsAsked =
@@ -36,18 +37,29 @@ export function readOptions(args: readonly string[], clouds: readonly string[]):
     kind: 'options',
     autoscaler: autoscalerOptions(values),
     process: processOptions(values, clouds),
-    warnings: warningsOf(values),
+    warnings: warningsOf(values, clouds),
   }
 }
 
-function warningsOf(values: FlagValues): readonly string[] {
+function warningsOf(values: FlagValues, clouds: readonly string[]): readonly string[] {
+  const cloud = cloudOf(values, clouds)
   const idle = allFlags.filter(
     ({ flag, class: flagClass, warns = 'given', fallback }) =>
       flagClass === 'W' &&
       values.isGiven(flag) &&
       (warns === 'given' || values.isOn(flag) !== (fallback === 'true')),
   )
-  return [...idle.map(({ flag, meaning }) => `--${flag} has no effect: ${meaning}`), ...oddities(values)]
+  const unread = allFlags.filter(
+    (flag) => values.isGiven(flag.flag) && !isRead(flag, cloud) && flag.only?.elsewhere !== 'quiet',
+  )
+  return [
+    ...idle.map(({ flag, meaning }) => `--${flag} has no effect: ${meaning}`),
+    ...unread.map(({ flag, only, except }) => {
+      const why = except?.reason ?? `only ${only?.cloud} reads it`
+      return `--${flag} has no effect with --cloud-provider=${cloud}: ${why}`
+    }),
+    ...oddities(values),
+  ]
 }
 
 function oddities(values: FlagValues): readonly string[] {

@@ -1,13 +1,31 @@
+import { isRead } from './flag.ts'
+import { allFlags } from './flag-groups.ts'
+import { anyVictimFlag, authoritativeFlag } from './flags/cluster-flags.ts'
 import type { FlagValues } from './flag-values.ts'
 import { kubernetesAddressOf } from './kubernetes-address.ts'
 import type { LogOptions, ProcessOptions } from './process-options.ts'
 import { listenAddressOf, leastSevere, severityOf } from './texts.ts'
 
+/** The cloud whose groups are scaled. */
+export function cloudOf(values: FlagValues, clouds: readonly string[]): string {
+  return values.text('cloud-provider') || (clouds[0] ?? '')
+}
+
 /** Converts valid flag values to process options. */
 export function processOptions(values: FlagValues, clouds: readonly string[]): ProcessOptions {
   const kubernetes = kubernetesAddressOf(values.text('kubernetes'))
+  const cloudProvider = cloudOf(values, clouds)
+  const reads = (name: string) => allFlags.some((flag) => flag.flag === name && isRead(flag, cloudProvider))
   return {
-    cloudProvider: values.text('cloud-provider') || (clouds[0] ?? ''),
+    cloudProvider,
+    ...(reads('cloud-config') && {
+      management: {
+        kubeconfig: values.text('cloud-config'),
+        isAuthoritative: values.isOn(authoritativeFlag),
+      },
+    }),
+    discoverySpecs: reads('node-group-auto-discovery') ? values.list('node-group-auto-discovery') : [],
+    anyMachinePoolVictim: values.isOn(anyVictimFlag),
     nodeGroupSpecs: values.list('nodes'),
     allowsEmptyGroups: values.isOn('allow-scale-to-zero'),
     listen: listenAddressOf(values.text('address')) ?? { host: '', port: 8085 },

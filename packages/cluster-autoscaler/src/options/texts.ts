@@ -1,5 +1,5 @@
 /** Parsers of flag values. */
-import type { ResourceRange } from './options.ts'
+import type { GpuRange, ResourceRange } from './options.ts'
 import type { LogSeverity } from './process-options.ts'
 
 /** `MIN:MAX` with 0 <= MIN <= MAX; otherwise undefined. */
@@ -7,6 +7,13 @@ export function rangeOf(text: string): ResourceRange | undefined {
   const [, low = '', high = ''] = /^(\d+):(\d+)$/.exec(text) ?? []
   const range = { min: Number(low), max: Number(high) }
   return low !== '' && Number.isSafeInteger(range.max) && range.min <= range.max ? range : undefined
+}
+
+/** `TYPE:MIN:MAX`; otherwise undefined. */
+export function gpuRangeOf(text: string): GpuRange | undefined {
+  const [type = '', ...rest] = text.split(':')
+  const range = rangeOf(rest.join(':'))
+  return type === '' || range === undefined ? undefined : { type, ...range }
 }
 
 /** `HOST:PORT`; the host may be empty. */

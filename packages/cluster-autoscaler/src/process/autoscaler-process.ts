@@ -135,7 +135,7 @@ class AutoscalerProcess {
   readonly #metrics: AutoscalerMetrics
   readonly #snapshotz: SnapshotzServer
   readonly #explanations = new Explanations()
-  readonly #counted: (inner: Transport) => Transport
+  readonly #counted: ReturnType<typeof requestCounting>
   readonly #client: WatchingKubeClient
   readonly #recorder: FlushableEventRecorder
   readonly #identity: ClusterIdentity
@@ -153,7 +153,7 @@ class AutoscalerProcess {
     this.#metrics = createMetrics({ emitPerNodeGroup: options.status.emitPerNodeGroupMetrics })
     const { registry } = this.#metrics
     plan.addProcessMetrics?.(registry)
-    this.#counted = requestCounting(registry, clock, new URL(plan.kubernetes.server).host)
+    this.#counted = requestCounting(registry, clock)
     this.#snapshotz = new SnapshotzServer(turns, ending.signal)
     this.#client = this.#newClient()
     const {
@@ -191,7 +191,8 @@ class AutoscalerProcess {
     const nodeGroups = cloud.open({
       env,
       clusters: this.#clusters(),
-      discoverySpecs: [],
+      discoverySpecs: process.discoverySpecs,
+      anyMachinePoolVictim: process.anyMachinePoolVictim,
       nodeGroupSpecs: process.nodeGroupSpecs,
       allowsEmptyGroups: process.allowsEmptyGroups,
       runtime: { clock, random, logger },
@@ -203,6 +204,7 @@ class AutoscalerProcess {
     this.#server = await serve(this.#pages())
     logger.info('starting', {
       server: this.#plan.kubernetes.server,
+      ...(this.#plan.management !== undefined && { managementCluster: this.#plan.management.server }),
       port: this.#server.port,
       identity: this.#plan.identity,
       dryRun: this.#plan.options.isDryRun,
@@ -250,20 +252,24 @@ class AutoscalerProcess {
     const { kubernetes, management } = this.#plan
     const workload = { client: this.#client, server: kubernetes.server }
     if (management === undefined) return { workload, management: workload }
-    const client = this.#newClient({ transport: management.transport })
+    const client = this.#newClient({ cluster: management })
     return { workload, management: { client, server: management.server } }
   }
 
+  #countedTo({ transport, server }: KubernetesConnection): Transport {
+    return this.#counted(transport, new URL(server).host)
+  }
+
   #newClient({
-    transport = this.#plan.kubernetes.transport,
+    cluster = this.#plan.kubernetes,
     requestTimeoutMs,
   }: {
-    readonly transport?: Transport
+    readonly cluster?: KubernetesConnection
     readonly requestTimeoutMs?: number
   } = {}): WatchingKubeClient {
     const { process, clock, userAgent } = this.#plan
     const options: KubeClientOptions = {
-      transport: fencedTransport(this.#counted(transport), () => this.#mayAct()),
+      transport: fencedTransport(this.#countedTo(cluster), () => this.#mayAct()),
       clock,
       userAgent,
       // At five requests per second, smaller pages of a large cluster would take minutes.
@@ -296,7 +302,7 @@ class AutoscalerProcess {
     return await openClusterCaches(
       {
         client: this.#client,
-        transport: this.#counted(kubernetes.transport),
+        transport: this.#countedTo(kubernetes),
         registry,
         runtime: { clock, random, logger },
         follows,

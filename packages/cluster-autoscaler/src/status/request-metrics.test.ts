@@ -7,11 +7,13 @@ import { requestCounting } from './request-metrics.ts'
 test('requests are counted by method and status, those without an answer too', async () => {
   const { registry } = createMetrics({ emitPerNodeGroup: false })
   const clock = new VirtualClock()
-  const counted = requestCounting(registry, clock, '10.96.0.1:443')
-  const answering = counted({
-    send: () => Promise.resolve({ status: 409, headers: {}, body: oneChunk('') }),
-  })
-  const silent = counted({ send: () => Promise.reject(new Error('refused')) })
+  const counted = requestCounting(registry, clock)
+  const host = '10.96.0.1:443'
+  const answering = counted(
+    { send: () => Promise.resolve({ status: 409, headers: {}, body: oneChunk('') }) },
+    host,
+  )
+  const silent = counted({ send: () => Promise.reject(new Error('refused')) }, host)
   const request = { method: 'PUT', path: '/', headers: {} }
   await answering.send(request)
   await answering.send(request)

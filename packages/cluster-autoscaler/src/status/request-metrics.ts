@@ -4,12 +4,11 @@ import { Counter, Histogram, type Registry } from 'prom-client'
 
 const buckets = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60]
 
-/** @returns a function that wraps transports to count requests in the registry. */
+/** @returns a function that wraps transports to a host to count requests in the registry. */
 export function requestCounting(
   registry: Registry,
   clock: Clock,
-  host: string,
-): (inner: Transport) => Transport {
+): (inner: Transport, host: string) => Transport {
   const registers = [registry]
   const requests = new Counter({
     name: 'rest_client_requests_total',
@@ -24,7 +23,7 @@ export function requestCounting(
     buckets,
     registers,
   })
-  return (inner) => ({
+  return (inner, host) => ({
     send: async (request, signal) => {
       const { method } = request
       const startMs = clock.monotonic()

@@ -45,5 +45,6 @@ export function inClusterContent(
     ],
     currentContext: 'in-cluster',
     source: 'the service account of this pod',
+    files: [],
   }
 }

@@ -14,6 +14,8 @@ export interface KubeConfigContent {
   readonly currentContext: string | undefined
   /** The files, for messages. */
   readonly source: string
+  /** Paths of the files; empty if there are none. */
+  readonly files: readonly string[]
 }
 
 /** The parts of a file that are changed before the client library reads it. */
@@ -57,10 +59,11 @@ export function readKubeConfigFiles(paths: string, isListed: boolean): KubeConfi
     contexts: firstOfEachName(configs.flatMap((config) => config.contexts)),
     currentContext: configs.map((config) => config.currentContext).find((name) => (name ?? '') !== ''),
     source: present.join(', '),
+    files: present,
   }
 }
 
-function readOne(file: string): Omit<KubeConfigContent, 'source'> {
+function readOne(file: string): Omit<KubeConfigContent, 'source' | 'files'> {
   const raw = parse(file, readText(file))
   const folder = dirname(file)
   try {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Cluster, User } from '@kubernetes/client-node'
 import { type Clock, SystemClock, type Transport } from '@tenon/runtime'
 import { newClusterAccess } from './cluster-access.ts'
+import { FollowedAccess, FollowedFiles } from './followed-access.ts'
 import { HttpTransport } from './http-transport.ts'
 import { inClusterContent } from './in-cluster.ts'
 import { KubeConfigError } from './kubeconfig-errors.ts'
@@ -44,7 +45,7 @@ export interface LoadedKubeConfig {
  * @throws KubeConfigError that names the file, the context and the fix.
  */
 export function loadKubeConfig(options: KubeConfigOptions): LoadedKubeConfig {
-  return loaded(findContent(options), options)
+  return loaded(findContent(options), options, () => findContent(options))
 }
 
 /** An API server without a kubeconfig. */
@@ -74,17 +75,23 @@ export function directKubeConfig(address: ServerAddress, clock?: Clock): LoadedK
     contexts: [{ name, cluster: name, user: name }],
     currentContext: name,
     source,
+    files: [],
   }
-  return loaded(content, clock === undefined ? {} : { clock })
+  return loaded(content, clock === undefined ? {} : { clock }, () => content)
 }
 
+/** @param read reads the content again. */
 function loaded(
   content: KubeConfigContent,
   options: Pick<KubeConfigOptions, 'clock' | 'context'>,
+  read: () => KubeConfigContent,
 ): LoadedKubeConfig {
-  const { name, cluster, user, namespace } = selectContext(content, options.context)
+  const selected = selectContext(content, options.context)
+  const { name, cluster, namespace } = selected
   const server = serverUrl(content, cluster)
-  const newAccess = () => newClusterAccess(withPlainHttp(cluster), user)
+  const followed = new FollowedFiles(content.files, selected, () => selectContext(read(), name))
+  const newAccess = () =>
+    new FollowedAccess(followed, (now) => newClusterAccess(withPlainHttp(now.cluster), now.user))
   const transport = new HttpTransport({ server, newAccess, clock: options.clock ?? new SystemClock() })
   const certificateAuthority = authorityOf(content, cluster)
   return {

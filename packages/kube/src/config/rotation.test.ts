@@ -55,6 +55,38 @@ function load(url: string, user: object, clock: VirtualClock): LoadedKubeConfig 
   return loadKubeConfig({ kubeconfig, env: {}, clock })
 }
 
+test('CAG-3 a kubeconfig with a renewed token is read again, before or after a 401', async () => {
+  await served('one', async (server) => {
+    const clock = new VirtualClock()
+    const config = load(server.url, { token: 'one' }, clock)
+    assert.equal(await send(config), 200)
+    load(server.url, { token: 'two' }, clock).close()
+    server.accepted = 'two'
+    assert.equal(await send(config), 200)
+    await clock.advance(10_000)
+    load(server.url, { token: 'third' }, clock).close()
+    await clock.advance(10_000)
+    server.accepted = 'third'
+    assert.equal(await send(config, 'POST'), 200)
+    assert.deepEqual(server.seen, ['GET one 200', 'GET one 401', 'GET two 200', 'POST third 200'])
+    config.close()
+  })
+})
+
+test('a kubeconfig that is half written leaves the last credentials in use', async () => {
+  await served('one', async (server) => {
+    const clock = new VirtualClock()
+    const config = load(server.url, { token: 'one' }, clock)
+    for (const text of ['', 'clusters: [', 'current-context: nowhere']) {
+      writeFileSync(join(folder, 'config'), text)
+      await clock.advance(10_000)
+      assert.equal(await send(config), 200)
+    }
+    load(server.url, { token: 'one' }, clock).close()
+    config.close()
+  })
+})
+
 async function send({ transport }: LoadedKubeConfig, method = 'GET'): Promise<number> {
   const response = await transport.send({
     method,

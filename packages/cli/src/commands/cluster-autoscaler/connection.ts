@@ -16,9 +16,20 @@ export interface AutoscalerConnection extends KubernetesConnection {
   readonly config: KubeConfigOptions | ServerAddress
 }
 
+/** The cluster of the nodes, and the management cluster if it is reached in another way. */
+export interface AutoscalerConnections {
+  readonly workload: AutoscalerConnection
+  readonly management?: AutoscalerConnection
+}
+
 /** @throws CliError naming the file or flag and the fix. */
-export function connectionOf(options: ProcessOptions, env: Env): AutoscalerConnection {
-  const config = configOf(options, env)
+export function connectionsOf(options: ProcessOptions, env: Env): AutoscalerConnections {
+  const workload = opened(workloadConfig(options, env))
+  const config = managementConfig(options, env)
+  return config === undefined ? { workload } : { workload, management: opened(config) }
+}
+
+function opened(config: AutoscalerConnection['config']): AutoscalerConnection {
   try {
     const { transport, server } = 'url' in config ? directKubeConfig(config) : loadKubeConfig(config)
     return { transport, server, config }
@@ -28,7 +39,22 @@ export function connectionOf(options: ProcessOptions, env: Env): AutoscalerConne
   }
 }
 
-function configOf({ kubeconfig, kubernetes }: ProcessOptions, env: Env): AutoscalerConnection['config'] {
+/** Undefined if it is the workload cluster, or the cloud needs none. */
+function managementConfig(
+  { management, kubeconfig, kubernetes }: ProcessOptions,
+  env: Env,
+): AutoscalerConnection['config'] | undefined {
+  if (management === undefined) return undefined
+  const file = management.kubeconfig
+  if (file !== '') return file === kubeconfig ? undefined : { env, kubeconfig: file }
+  const isJoined = kubeconfig === '' ? kubernetes === undefined : !management.isAuthoritative
+  return isJoined ? undefined : { env }
+}
+
+function workloadConfig(
+  { kubeconfig, kubernetes }: ProcessOptions,
+  env: Env,
+): AutoscalerConnection['config'] {
   if (kubeconfig !== '') return { env, kubeconfig }
   if (kubernetes?.kubeconfig !== undefined) return { env, kubeconfig: kubernetes.kubeconfig }
   const server = kubernetes?.server

@@ -33,7 +33,7 @@ import { CliError, startUpExitCode } from '../../errors.ts'
 import type { Io } from '../../io.ts'
 import { builtInProviders } from '../../providers.ts'
 import { version } from '../../version.ts'
-import { connectionOf } from './connection.ts'
+import { connectionsOf } from './connection.ts'
 import { ThreadedElector } from '../controller/threaded-elector.ts'
 
 const program = 'tenon cluster-autoscaler'
@@ -87,7 +87,8 @@ async function run(io: Io, { autoscaler, process, warnings }: Options): Promise<
   const logs = openLogsOf(process, clock, io)
   const cloud = await cloudOf(process)
   try {
-    const { config, ...kubernetes } = connectionOf(process, io.env)
+    const { workload, management } = connectionsOf(process, io.env)
+    const { config, ...kubernetes } = workload
     const { leaderElection, leaseName } = process
     const { namespace } = autoscaler.status
     const identity = hostname()
@@ -102,6 +103,7 @@ async function run(io: Io, { autoscaler, process, warnings }: Options): Promise<
         cloud,
         env: io.env,
         kubernetes,
+        ...(management !== undefined && { management }),
         serve: (handler) => listen(handler, process),
         ...(profiles !== undefined && { profiles }),
         ...(expander !== undefined && { grpcExpander: expander }),

@@ -1,17 +1,61 @@
-import { accepted, type FlagGroup, withoutEffect, withoutEffectIfChanged, working } from '../flag.ts'
+import {
+  accepted,
+  type AutoscalerFlag,
+  type FlagGroup,
+  withoutEffect,
+  withoutEffectIfChanged,
+  working,
+} from '../flag.ts'
+
+const clusterApi = 'clusterapi'
+/** Flags whose names contain that of a cloud. */
+export const authoritativeFlag = 'clusterapi-cloud-config-authoritative'
+export const anyVictimFlag = 'clusterapi-machinepool-any-victim'
+
+/** Flags that only Cluster API reads. */
+const ofClusterApi: readonly AutoscalerFlag[] = [
+  ...working(
+    [
+      'node-group-auto-discovery',
+      'texts',
+      '',
+      'clusterapi:KEY=VALUE,... with namespace, clusterName and labels of the objects that are node groups',
+    ],
+    [
+      authoritativeFlag,
+      'boolean',
+      'false',
+      'the management cluster is that of the pod, not that of --kubeconfig, unless --cloud-config names it',
+    ],
+    [
+      anyVictimFlag,
+      'boolean',
+      'false',
+      'remove nodes of MachinePools without Machines by reducing replicas: the infrastructure picks the node',
+    ],
+    [
+      'gpu-total',
+      'texts',
+      '',
+      'TYPE:MIN:MAX, how many GPUs of a type the cluster may have; once for each type',
+    ],
+  ).map((flag) => ({ ...flag, only: { cloud: clusterApi, elsewhere: 'warns' } as const })),
+  ...working(['cloud-config', 'text', '', 'kubeconfig of the management cluster']).map((flag) => ({
+    ...flag,
+    only: { cloud: clusterApi, elsewhere: 'quiet' } as const,
+  })),
+]
+
+const ofAnnotations = {
+  cloud: clusterApi,
+  reason: 'the annotations of its objects set minimum and maximum',
+}
 
 export const cloudFlags: FlagGroup = {
   title: 'Cloud and node groups',
   flags: [
     ...working(
       ['cloud-provider', 'text', '', 'cloud whose node groups are scaled'],
-      ['nodes', 'texts', '', 'MIN:MAX:NAME of a node group; once for each'],
-      [
-        'allow-scale-to-zero',
-        'boolean',
-        'false',
-        'admit MIN 0 in --nodes, and find nodepools named there that have no node',
-      ],
       [
         'dry-run',
         'boolean',
@@ -19,22 +63,28 @@ export const cloudFlags: FlagGroup = {
         'decide and tell, but change nothing, neither in the cluster nor in the cloud',
       ],
     ),
+    ...working(
+      ['nodes', 'texts', '', 'MIN:MAX:NAME of a node group; once for each'],
+      [
+        'allow-scale-to-zero',
+        'boolean',
+        'false',
+        'admit MIN 0 in --nodes, and find nodepools named there that have no node',
+      ],
+    ).map((flag) => ({ ...flag, except: ofAnnotations })),
+    ...ofClusterApi,
     ...accepted(
-      ['cloud-config', 'text', '', 'file of settings of other clouds'],
       ['cluster-name', 'text', '', 'name of the cluster'],
       ['regional', 'boolean', 'false', 'whether the cluster is regional'],
       ['user-agent', 'text', 'cluster-autoscaler', 'what other clouds are told of the client'],
     ),
     ...withoutEffect(
-      ['node-group-auto-discovery', 'texts', '', 'groups are found by their nodes'],
-      ['gpu-total', 'texts', '', 'TYPE:MIN:MAX of a GPU; nodes are not told apart by GPU'],
       ['aws-use-static-instance-list', 'boolean', 'false', 'of another cloud'],
       ['bulk-mig-instances-listing-enabled', 'boolean', 'false', 'of another cloud'],
       ['gce-concurrent-refreshes', 'integer', '1', 'of another cloud'],
       ['gce-mig-instances-min-refresh-wait-time', 'duration', '5s', 'of another cloud'],
       ['gce-expander-ephemeral-storage-support', 'boolean', 'false', 'of another cloud'],
       ['cloud-provider-gce-*', 'text', '', 'of another cloud'],
-      ['clusterapi-cloud-config-authoritative', 'boolean', 'false', 'of another cloud'],
       ['node-autoprovisioning-enabled', 'boolean', 'false', 'groups are not made or deleted'],
       ['max-autoprovisioned-node-group-count', 'integer', '15', 'groups are not made or deleted'],
     ),
