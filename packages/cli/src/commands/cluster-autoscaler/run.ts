@@ -17,7 +17,7 @@ import {
   type SchedulerProfile,
   runAutoscaler,
 } from '@tenon/cluster-autoscaler'
-import { isProviderSettingError, type NodeGroupModule } from '@tenon/provider'
+import { isProviderSettingError, type NodeGroupModule, type ProviderModule } from '@tenon/provider'
 import {
   eventLoopTurns,
   type HttpHandler,
@@ -78,7 +78,12 @@ async function runWith(io: Io, args: readonly string[]): Promise<void> {
 }
 
 function cloudNames(): readonly string[] {
-  return builtInProviders.flatMap(({ name, nodeGroups }) => (nodeGroups === undefined ? [] : [name]))
+  return builtInProviders.flatMap((each) => (each.nodeGroups === undefined ? [] : [cloudName(each)]))
+}
+
+/** As in `--cloud-provider`. */
+function cloudName({ name, nodeGroupsCloud = name }: ProviderModule): string {
+  return nodeGroupsCloud
 }
 
 async function run(io: Io, { autoscaler, process, warnings }: Options): Promise<void> {
@@ -169,7 +174,7 @@ function grpcExpanderOf(
 }
 
 async function cloudOf({ cloudProvider }: ProcessOptions): Promise<NodeGroupModule> {
-  const provider = builtInProviders.find(({ name }) => name === cloudProvider)
+  const provider = builtInProviders.find((each) => cloudName(each) === cloudProvider)
   const open = provider?.nodeGroups
   if (open === undefined) throw new CliError(`--cloud-provider=${cloudProvider}: it has no node groups`)
   return await open()
