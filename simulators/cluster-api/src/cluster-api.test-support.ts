@@ -1,6 +1,14 @@
 /** A cluster with a simulated Cluster API on virtual time, without an autoscaler. */
 import assert from 'node:assert/strict'
-import { apiVersionOf, type KubeObject, kinds, type Node, ownValue, type Pod } from '@tenon/api'
+import {
+  apiVersionOf,
+  type KubeObject,
+  kinds,
+  type Node,
+  ownValue,
+  type Pod,
+  type ResourceType,
+} from '@tenon/api'
 import {
   createCredentials,
   type DevClusterOptions,
@@ -8,13 +16,15 @@ import {
   startDevCluster,
   type StoredObject,
 } from '@tenon/devcluster'
-import { SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
+import { readText, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 import type { ClusterApi, ClusterApiOptions } from './cluster-api.ts'
 import {
   type FullDeployment,
   type FullMachine,
   type FullSet,
   isLeaving,
+  type MachineHealthCheck,
+  type MachinePool,
   type MachineShape,
   type SimulatedKinds,
 } from './kinds.ts'
@@ -42,12 +52,30 @@ let credentials: ReturnType<typeof createCredentials> | undefined
 export const labelsOf = (object: KubeObject | undefined): ReadonlyMap<string, string> =>
   new Map(Object.entries(object?.metadata.labels ?? {}))
 
+/** A budget of the pod that {@link ClusterApiFixture.createPod} creates with this name. */
+export function budget(name: string, minAvailable: number): KubeObject {
+  const object: KubeObject & { readonly spec: object } = {
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name, namespace: 'default' },
+    spec: { minAvailable, selector: { matchLabels: { app: name } } },
+  }
+  return object
+}
+
 interface Commit {
   readonly revision: number
   readonly collection: string
   readonly key: string
   /** Undefined for a removal. */
   readonly object: StoredObject | undefined
+}
+
+/** A Scale. */
+interface Answered {
+  readonly kind: string
+  readonly spec: { readonly replicas: number }
+  readonly status: { readonly replicas: number }
 }
 
 interface Beginning extends ClusterApiOptions {
@@ -60,6 +88,7 @@ interface DeploymentOptions {
   readonly replicas?: number
   readonly template?: string
   readonly annotations?: Readonly<Record<string, string>>
+  readonly labels?: Readonly<Record<string, string>>
   readonly templateLabels?: Readonly<Record<string, string>>
   readonly spec?: FullDeployment['spec']
 }
@@ -156,12 +185,16 @@ export class ClusterApiFixture {
   }
 
   createDeployment(name: string, options: DeploymentOptions = {}): FullDeployment {
-    const { annotations = {}, replicas, spec, template = 'small', templateLabels = {} } = options
-    const { deployment, template: infrastructure } = this.kinds
-    return this.hub.create(deployment, {
-      apiVersion: apiVersionOf(deployment),
-      kind: deployment.kind,
-      metadata: { name, namespace: 'default', annotations },
+    return this.hub.create(this.kinds.deployment, this.#counted(this.kinds.deployment, name, options))
+  }
+
+  #counted(type: ResourceType, name: string, options: DeploymentOptions) {
+    const { annotations = {}, labels, replicas, spec, template = 'small', templateLabels = {} } = options
+    const { template: infrastructure } = this.kinds
+    return {
+      apiVersion: apiVersionOf(type),
+      kind: type.kind,
+      metadata: { name, namespace: 'default', annotations, ...(labels && { labels }) },
       spec: {
         clusterName: 'workload',
         ...(replicas !== undefined && { replicas }),
@@ -178,7 +211,47 @@ export class ClusterApiFixture {
         },
         ...spec,
       },
+    }
+  }
+
+  createSet(name: string, options: DeploymentOptions = {}): FullSet {
+    return this.hub.create(this.kinds.set, this.#counted(this.kinds.set, name, options))
+  }
+
+  createPool(name: string, options: DeploymentOptions = {}): MachinePool {
+    return this.hub.create(this.kinds.pool, this.#counted(this.kinds.pool, name, options))
+  }
+
+  pool(name: string): MachinePool | undefined {
+    return this.hub.get(this.kinds.pool, 'default', name)
+  }
+
+  createHealthCheck(name: string, spec: MachineHealthCheck['spec']): void {
+    const { healthCheck } = this.kinds
+    this.hub.create(healthCheck, {
+      apiVersion: apiVersionOf(healthCheck),
+      kind: healthCheck.kind,
+      metadata: { name, namespace: 'default' },
+      spec: { clusterName: 'workload', ...spec },
     })
+  }
+
+  /** An administrator's request about a Scale. */
+  async request(
+    method: string,
+    path: string,
+    body?: object,
+  ): Promise<{ readonly status: number; readonly body: Answered }> {
+    credentials ??= createCredentials(this.clock.now())
+    const authorization = `Bearer ${(await credentials).adminToken.reveal()}`
+    const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
+    const response = await this.cluster.server.handle({
+      method,
+      path,
+      headers: { authorization, 'content-type': type },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    return { status: response.status, body: JSON.parse(await readText(response.body)) as Answered }
   }
 
   /** A merge patch on a MachineDeployment. */

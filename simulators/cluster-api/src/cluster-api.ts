@@ -17,6 +17,10 @@ import {
   type SimulatedKinds,
   simulatedKinds,
 } from './kinds.ts'
+import { reconcileHealthCheck } from './health-checks/health-check-controller.ts'
+import { reconcilePool } from './machine-pools/pool-controller.ts'
+import type { MachineRecord } from './machines/machine-record.ts'
+import { reconcileTopology } from './topology/topology-controller.ts'
 import { reconcileSet } from './machine-sets/set-controller.ts'
 import { Infrastructure } from './machines/infrastructure.ts'
 import { type MachineParts, reconcileMachine } from './machines/machine-controller.ts'
@@ -55,13 +59,10 @@ export function startClusterApi(parts: SimulatorParts, options: ClusterApiOption
   const kinds = simulatedKinds(defaultGroup, options.version ?? 'v1beta2')
   const hubAs = options.hub?.localAs ?? parts.api.as
   installKinds(hubAs('kubectl'), kinds)
-  const manager = new Manager(parts, hubAs('capi-controller-manager'), kinds, {
-    ...defaultSettings(),
-    ...options.settings,
-  })
+  const settings = { ...defaultSettings(), ...options.settings }
+  const manager = new Manager(parts, hubAs, kinds, settings)
   manager.start()
   const { hub, infrastructure, faults } = manager
-  const machineOf = (namespace: string, name: string) => hub.api.get(kinds.machine, namespace, name)
   return {
     settings: hub.settings,
     faults,
@@ -71,8 +72,8 @@ export function startClusterApi(parts: SimulatorParts, options: ClusterApiOption
       infrastructure
         .records()
         .filter(({ isLost, providerId }) => providerId !== undefined && !isLost)
-        .map(({ namespace, name }) => {
-          const machine = machineOf(namespace, name)
+        .map(({ type, namespace, name }) => {
+          const machine = hub.api.get(type, namespace, name)
           return { name, pricePerHour: machine && infrastructure.room.priceOf(machine) }
         }),
     lose(namespace, name) {
@@ -81,7 +82,7 @@ export function startClusterApi(parts: SimulatorParts, options: ClusterApiOption
         .find((each) => each.namespace === namespace && each.name === name)
       if (record?.providerId === undefined || record.isLost) return false
       infrastructure.lose(record)
-      manager.hearMachine(namespace, name)
+      manager.hearRecord(record)
       return true
     },
     stop: () => manager.stop(),
@@ -105,14 +106,20 @@ class Manager {
   readonly #hearDeployment: Hear
   readonly #hearSet: Hear
   readonly #hearMachine: Hear
+  readonly #hearPoolInstance: Hear
+  readonly #hearPool: Hear
+  readonly #hearHealthCheck: Hear
+  readonly #hearTopology: Hear
   readonly #subscriptions: (() => void)[] = []
 
   constructor(
     { api: workload, nodes, runtime }: SimulatorParts,
-    api: LocalApi,
+    hubAs: (user: string) => LocalApi,
     kinds: SimulatedKinds,
     settings: ClusterApiSettings,
   ) {
+    const api = hubAs('capi-controller-manager')
+    const topology = hubAs('capi-topology')
     const { clock, logger } = runtime
     const random = runtime.random.fork('cluster-api')
     const names = namesOf(defaultGroup)
@@ -159,14 +166,35 @@ class Manager {
     this.#hearMachine = controller(
       'Machine',
       () => settings.controllerDelay,
-      (namespace, name) => reconcileMachine(machineParts, namespace, name),
+      (namespace, name) => reconcileMachine(machineParts, kinds.machine, namespace, name),
+    )
+    this.#hearPoolInstance = controller(
+      'SimulatedPoolInstance',
+      () => settings.controllerDelay,
+      (namespace, name) => reconcileMachine(machineParts, kinds.poolInstance, namespace, name),
+    )
+    this.#hearPool = controller(
+      'MachinePool',
+      () => settings.deploymentDelay,
+      unlessAway((namespace, name) => reconcilePool(this.hub, namespace, name)),
+    )
+    this.#hearHealthCheck = controller(
+      'MachineHealthCheck',
+      () => settings.controllerDelay,
+      unlessAway((namespace, name) => reconcileHealthCheck(this.hub, this.#workload, namespace, name)),
+    )
+    this.#hearTopology = controller(
+      'topology',
+      () => settings.topologyDelay,
+      unlessAway((namespace, name) => reconcileTopology(this.hub, topology, namespace, name)),
     )
   }
 
   start(): void {
     const { api, kinds } = this.hub
     // All of them count against the capacity before any new machine is created.
-    for (const machine of api.list(kinds.machine)) this.infrastructure.meet(machine)
+    for (const type of [kinds.machine, kinds.poolInstance])
+      for (const machine of api.list(type)) this.infrastructure.meet(type, machine)
     this.#removeLostNodes()
     this.#subscriptions.push(
       api.subscribe(kinds.template, {
@@ -178,9 +206,9 @@ class Manager {
         updated: ({ metadata }) => this.#hearAll(metadata.namespace ?? ''),
       }),
       api.subscribe(kinds.deployment, {
-        added: ({ metadata }) => this.#hearDeployment(metadata.namespace, metadata.name),
+        added: (deployment) => this.#hearDeploymentAndTopology(deployment),
         updated: (deployment, old) => {
-          this.#hearDeployment(deployment.metadata.namespace, deployment.metadata.name)
+          this.#hearDeploymentAndTopology(deployment)
           if (deployment.metadata.generation !== old.metadata.generation) this.#hearMachinesOf(deployment)
         },
       }),
@@ -193,6 +221,15 @@ class Manager {
         updated: (machine) => this.#hearWithOwners(machine),
         deleted: (machine) => this.#bury(machine),
       }),
+      this.#follow(kinds.pool, ({ metadata }) => this.#hearPool(metadata.namespace, metadata.name)),
+      api.subscribe(kinds.poolInstance, {
+        added: (instance) => this.#hearPoolInstanceWithOwner(instance),
+        updated: (instance) => this.#hearPoolInstanceWithOwner(instance),
+        deleted: (instance) => this.#bury(instance),
+      }),
+      this.#follow(kinds.healthCheck, ({ metadata }) =>
+        this.#hearHealthCheck(metadata.namespace, metadata.name),
+      ),
       this.#workload.subscribe(coreKinds.node, {
         added: (node) => this.#seeNode(node),
         updated: (node, old) => {
@@ -213,30 +250,56 @@ class Manager {
     for (const record of this.infrastructure.records()) this.infrastructure.room.cut(record)
   }
 
-  hearMachine(namespace: string, name: string): void {
-    this.#hearMachine(namespace, name)
+  hearRecord({ type, namespace, name }: MachineRecord): void {
+    if (type === this.hub.kinds.machine) this.#hearMachine(namespace, name)
+    else this.#hearPoolInstance(namespace, name)
   }
 
   #follow(type: ResourceType, hear: (object: KubeObject) => void): () => void {
     return this.hub.api.subscribe(type, { added: hear, updated: hear, deleted: hear })
   }
 
+  #hearDeploymentAndTopology({ metadata }: FullDeployment): void {
+    this.#hearDeployment(metadata.namespace, metadata.name)
+    const label = `topology.${this.hub.names.group}/deployment-name`
+    if (ownValue(metadata.labels, label) !== undefined) this.#hearTopology(metadata.namespace, metadata.name)
+  }
+
   #hearWithOwners(machine: FullMachine): void {
     this.#hearMachine(machine.metadata.namespace, machine.metadata.name)
     this.#hearOwners(machine)
+    this.#hearHealthChecks(machine.metadata.namespace)
+  }
+
+  #hearPoolInstanceWithOwner(instance: FullMachine): void {
+    this.#hearPoolInstance(instance.metadata.namespace, instance.metadata.name)
+    this.#hearOwners(instance)
+  }
+
+  #hearHealthChecks(namespace = ''): void {
+    const { api, kinds } = this.hub
+    for (const { metadata } of api.list(kinds.healthCheck, { namespace }))
+      this.#hearHealthCheck(namespace, metadata.name)
   }
 
   #hearOwners({ metadata }: KubeObject): void {
     const { labels, namespace, ownerReferences = [] } = metadata
     const deployment = ownValue(labels, this.hub.names.deploymentName)
     if (deployment !== undefined) this.#hearDeployment(namespace, deployment)
-    for (const { kind, name } of ownerReferences) if (kind === 'MachineSet') this.#hearSet(namespace, name)
+    for (const { kind, name } of ownerReferences) {
+      if (kind === 'MachineSet') this.#hearSet(namespace, name)
+      if (kind === 'MachinePool') this.#hearPool(namespace, name)
+    }
   }
 
   #hearAll(namespace: string): void {
     const { api, kinds } = this.hub
-    for (const { metadata } of api.list(kinds.deployment, { namespace }))
-      this.#hearDeployment(namespace, metadata.name)
+    for (const deployment of api.list(kinds.deployment, { namespace }))
+      this.#hearDeploymentAndTopology(deployment)
+    for (const { metadata } of api.list(kinds.pool, { namespace })) this.#hearPool(namespace, metadata.name)
+    for (const { metadata } of api.list(kinds.poolInstance, { namespace }))
+      this.#hearPoolInstance(namespace, metadata.name)
+    this.#hearHealthChecks(namespace)
     for (const { metadata } of api.list(kinds.set, { namespace })) this.#hearSet(namespace, metadata.name)
     for (const { metadata } of api.list(kinds.machine, { namespace }))
       this.#hearMachine(namespace, metadata.name)
@@ -265,8 +328,10 @@ class Manager {
   }
 
   #hearNode({ spec }: Node): void {
-    for (const { namespace, name } of this.infrastructure.sharing(spec?.providerID ?? ''))
-      this.#hearMachine(namespace, name)
+    for (const record of this.infrastructure.sharing(spec?.providerID ?? '')) {
+      this.hearRecord(record)
+      this.#hearHealthChecks(record.namespace)
+    }
   }
 
   /** A Node of an earlier run without a Machine has no machine. */

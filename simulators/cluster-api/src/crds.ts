@@ -105,7 +105,16 @@ export function clusterApiCrds(served: SimulatedKinds): readonly object[] {
       ],
       spec: { required: ['clusterName'] },
     },
+    {
+      type: served.pool,
+      shortName: 'mp',
+      columns: [...replicas, phase],
+      spec: counted,
+      hasScale: true,
+    },
+    { type: served.healthCheck, shortName: 'mhc', columns: [] },
     { type: served.template, shortName: 'smt', columns: [] },
+    { type: served.poolInstance, shortName: 'spi', columns: [phase] },
   ].map(definition)
 }
 

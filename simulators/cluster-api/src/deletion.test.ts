@@ -1,24 +1,14 @@
 /** How the simulated Cluster API ends Machines. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { kinds, type KubeObject } from '@tenon/api'
-import { ClusterApiFixture } from './cluster-api.test-support.ts'
+import { kinds } from '@tenon/api'
+import { budget, ClusterApiFixture } from './cluster-api.test-support.ts'
 
 async function withOneMachine(): Promise<{ readonly world: ClusterApiFixture; readonly name: string }> {
   const world = await ClusterApiFixture.start()
   world.createDeployment('small', { replicas: 1 })
   await world.seconds(60)
   return { world, name: world.onlyMachine().metadata.name }
-}
-
-function budget(name: string, minAvailable: number): KubeObject {
-  const object: KubeObject & { readonly spec: object } = {
-    apiVersion: 'policy/v1',
-    kind: 'PodDisruptionBudget',
-    metadata: { name, namespace: 'default' },
-    spec: { minAvailable, selector: { matchLabels: { app: name } } },
-  }
-  return object
 }
 
 test('a deleted Machine has its Node cordoned and drained, then its machine ended, then its Node deleted', async (t) => {

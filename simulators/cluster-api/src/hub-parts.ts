@@ -1,7 +1,7 @@
 /** What all controllers of the simulated Cluster API share. */
 import { type KubeObject, ownValue, type ResourceType } from '@tenon/api'
 import type { LocalApi } from '@tenon/devcluster'
-import type { Runtime } from '@tenon/runtime'
+import { type Random, type Runtime, unit } from '@tenon/runtime'
 import type { ClusterApiNames } from '@tenon/provider-cluster-api'
 import type { SimulatedKinds } from './kinds.ts'
 import type { ClusterApiSettings } from './settings.ts'
@@ -33,6 +33,29 @@ export function isPaused(
   if (ownValue(metadata.annotations, names.paused) !== undefined) return true
   const cluster = api.get(kinds.cluster, metadata.namespace, spec?.clusterName ?? '')
   return cluster === undefined || cluster.spec?.paused === true
+}
+
+/**
+ * Replicas of an object that sets none, as the webhooks of Cluster API default them.
+ * @param before its replicas until they were removed.
+ */
+export function defaultReplicas(
+  { maxSize, minSize }: ClusterApiNames,
+  annotations: Readonly<Record<string, string>> | undefined,
+  before: number | undefined,
+): number {
+  const [min = Number.NaN, max = Number.NaN] = [minSize, maxSize].map((key) =>
+    Number.parseInt(ownValue(annotations, key) ?? '', 10),
+  )
+  if (Number.isNaN(min) || Number.isNaN(max)) return before ?? 1
+  return Math.max(min, Math.min(max, before ?? min))
+}
+
+const letters = 'bcdfghjklmnpqrstvwxz2456789'
+
+/** Five random characters for the name of a generated object. */
+export function nameSuffix(random: Random): string {
+  return Array.from({ length: 5 }, () => letters[Math.floor(unit(random) * letters.length)] ?? 'b').join('')
 }
 
 /** The latest version of the object; undefined if it is gone or replaced. */

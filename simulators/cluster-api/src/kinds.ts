@@ -30,6 +30,17 @@ interface RollingUpdate {
   readonly maxUnavailable?: Amount
 }
 
+/** A Cluster with the sizes that its topology sets. */
+interface FullCluster extends Cluster {
+  readonly spec?: NonNullable<Cluster['spec']> & {
+    readonly topology?: {
+      readonly workers?: {
+        readonly machineDeployments?: readonly { readonly name: string; readonly replicas?: number }[]
+      }
+    }
+  }
+}
+
 /** A MachineDeployment with the fields that only its controller reads. */
 export interface FullDeployment extends MachineDeployment {
   readonly spec?: NonNullable<MachineDeployment['spec']> & {
@@ -82,6 +93,48 @@ export interface FullMachine extends Machine {
   }
 }
 
+/** A number of equal machines that the infrastructure manages as one. */
+export interface MachinePool extends KubeObject {
+  readonly spec?: {
+    readonly clusterName?: string
+    readonly replicas?: number
+    readonly template?: MachineTemplate
+    /** Written by the controller. */
+    readonly providerIDList?: readonly string[]
+  }
+  readonly status?: {
+    readonly replicas?: number
+    readonly readyReplicas?: number
+    readonly phase?: string
+    readonly nodeRefs?: readonly { readonly name?: string }[]
+    readonly conditions?: readonly Condition[]
+  }
+}
+
+/** Replaces Machines whose Nodes are not healthy. */
+export interface MachineHealthCheck extends KubeObject {
+  readonly spec?: {
+    readonly clusterName?: string
+    readonly selector?: LabelSelector
+    /** v1beta1: durations such as `5m`. */
+    readonly nodeStartupTimeout?: string
+    readonly unhealthyConditions?: readonly {
+      readonly type: string
+      readonly status: string
+      readonly timeout: string
+    }[]
+    /** v1beta2. */
+    readonly checks?: {
+      readonly nodeStartupTimeoutSeconds?: number
+      readonly unhealthyNodeConditions?: readonly {
+        readonly type: string
+        readonly status: string
+        readonly timeoutSeconds: number
+      }[]
+    }
+  }
+}
+
 /** The properties of the simulated machines. */
 export interface MachineShape {
   /** Default: from annotations of their MachineDeployment. */
@@ -98,6 +151,10 @@ export interface MachineShape {
   readonly registersUnregistered?: boolean
   /** Whether kubeadm joins them, with `node.cluster.x-k8s.io/uninitialized:NoSchedule`; default: true. */
   readonly joinsUninitialized?: boolean
+  /** Whether a MachinePool of them has a Machine for each; default: false. */
+  readonly poolHasMachines?: boolean
+  /** Whether a MachinePool that shrinks ignores the annotation `delete-machine`; default: false. */
+  readonly poolIgnoresMarks?: boolean
 }
 
 /** Template of the simulated infrastructure's machines. */
@@ -115,7 +172,11 @@ export interface SimulatedKinds {
   readonly deployment: ResourceType<FullDeployment>
   readonly set: ResourceType<FullSet>
   readonly machine: ResourceType<FullMachine>
-  readonly cluster: ResourceType<Cluster>
+  readonly pool: ResourceType<MachinePool>
+  /** Instances of MachinePools without Machines; of the infrastructure, and known to nobody else. */
+  readonly poolInstance: ResourceType<FullMachine>
+  readonly healthCheck: ResourceType<MachineHealthCheck>
+  readonly cluster: ResourceType<FullCluster>
   readonly template: ResourceType<InfrastructureTemplate>
 }
 
@@ -133,6 +194,14 @@ export function simulatedKinds(group: string, version: ServedVersion): Simulated
     deployment: namespaced(group, version, 'MachineDeployment', 'machinedeployments'),
     set: namespaced(group, version, 'MachineSet', 'machinesets'),
     machine: namespaced(group, version, 'Machine', 'machines'),
+    pool: namespaced(group, version, 'MachinePool', 'machinepools'),
+    poolInstance: namespaced(
+      `infrastructure.${group}`,
+      version,
+      'SimulatedPoolInstance',
+      'simulatedpoolinstances',
+    ),
+    healthCheck: namespaced(group, version, 'MachineHealthCheck', 'machinehealthchecks'),
     cluster: namespaced(group, version, 'Cluster', 'clusters'),
     template: namespaced(
       `infrastructure.${group}`,
@@ -148,6 +217,7 @@ export const finalizers = {
   deployment: 'cluster.x-k8s.io/machinedeployment',
   set: 'cluster.x-k8s.io/machineset',
   machine: 'machine.cluster.x-k8s.io',
+  pool: 'machinepool.cluster.x-k8s.io',
 } as const
 
 /** UID of the object's controller. */

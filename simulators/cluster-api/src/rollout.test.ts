@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { conditionOf, kinds } from '@tenon/api'
-import { ClusterApiFixture } from './cluster-api.test-support.ts'
+import { budget, ClusterApiFixture } from './cluster-api.test-support.ts'
 import { onDeleteStep, pausedStep, rollingStep, type SetFigures } from './deployments/rollout.ts'
 
 const figures = (name: string, replicas: number, available = replicas): SetFigures => ({
@@ -55,6 +55,37 @@ test('on deletion the new template takes the place of what people delete', () =>
 test('while rollouts are stopped, the MachineSet with Machines changes its size', () => {
   const plan = { wanted: 5, maxSurge: 1, maxUnavailable: 0, current: figures('new', 0) }
   assert.deepEqual(Object.fromEntries(pausedStep({ ...plan, former: [figures('old', 3)] })), { old: 5 })
+})
+
+test('while rollouts are stopped, several MachineSets share a change of the size in proportion', () => {
+  const plan = { maxSurge: 0, maxUnavailable: 0, current: figures('new', 2), former: [figures('old', 4)] }
+  assert.deepEqual(Object.fromEntries(pausedStep({ ...plan, wanted: 9 })), { new: 3, old: 6 })
+  assert.deepEqual(Object.fromEntries(pausedStep({ ...plan, wanted: 3 })), { new: 1, old: 2 })
+  assert.deepEqual(Object.fromEntries(pausedStep({ ...plan, wanted: 5 })), { new: 2, old: 3 })
+  assert.deepEqual(Object.fromEntries(pausedStep({ ...plan, wanted: 0 })), { new: 0, old: 0 })
+})
+
+test('a rollout whose old Machine cannot be drained has one Machine more, and two MachineSets', async (t) => {
+  const world = await ClusterApiFixture.start()
+  t.after(() => world.stop())
+  world.createDeployment('small', { replicas: 2 })
+  await world.seconds(60)
+  for (const [index, { metadata }] of world.machines().entries())
+    world.createPod(index === 0 ? 'held' : 'free', metadata.name)
+  world.api.create(kinds.podDisruptionBudget, budget('held', 1) as never)
+  await world.seconds(5)
+  world.patch('small', newVersion)
+  await world.seconds(1_200)
+  assert.deepEqual(world.phases(), { Deleting: 1, Running: 2 })
+  const sets = world.sets('small').map(({ metadata, spec, status }) => {
+    const revision = metadata.annotations?.['machinedeployment.clusters.x-k8s.io/revision']
+    return `revision ${revision}: ${spec?.replicas} of ${status?.replicas}`
+  })
+  assert.deepEqual(new Set(sets), new Set(['revision 1: 1 of 2', 'revision 2: 1 of 1']))
+  world.api.delete(kinds.podDisruptionBudget, 'default', 'held')
+  await world.seconds(60)
+  assert.deepEqual(world.phases(), { Running: 2 })
+  assert.equal(world.sets('small').length, 1)
 })
 
 test('a changed template rolls through all Machines, never with fewer or with more than one more', async (t) => {

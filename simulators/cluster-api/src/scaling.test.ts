@@ -12,6 +12,7 @@ interface Traits {
   readonly annotated?: boolean
   readonly node?: boolean
   readonly healthy?: boolean
+  readonly updating?: boolean
   readonly bornAt?: string
 }
 
@@ -22,6 +23,7 @@ function aMachine(name: string, traits: Traits = {}): FullMachine {
     healthy = true,
     leaves = false,
     node = true,
+    updating = false,
   } = traits
   return {
     apiVersion: 'cluster.x-k8s.io/v1beta2',
@@ -30,6 +32,9 @@ function aMachine(name: string, traits: Traits = {}): FullMachine {
       name,
       creationTimestamp: bornAt,
       ...(leaves && { deletionTimestamp: '2026-01-02T00:00:00Z' }),
+      ...(updating && {
+        annotations: { 'in-place-updates.internal.cluster.x-k8s.io/update-in-progress': '' },
+      }),
       ...(annotated && { annotations: { [deleteMachine]: '' } }),
     },
     status: {
@@ -50,16 +55,25 @@ function aMachine(name: string, traits: Traits = {}): FullMachine {
 const order = (machines: readonly FullMachine[], policy: DeletionPolicy = 'Random') =>
   deletionOrder(machines, policy, deleteMachine).map(({ metadata }) => metadata.name)
 
-test('CAP-95 a Machine that is being deleted goes first, then annotated, unhealthy and other ones, by name', () => {
+test('CAP-95 a Machine that is being deleted goes first, then annotated, updating, unhealthy and other ones, by name', () => {
   const machines = [
     aMachine('healthy-b'),
     aMachine('healthy-a'),
     aMachine('no-node', { node: false }),
     aMachine('ill', { healthy: false }),
+    aMachine('updating', { updating: true }),
     aMachine('annotated', { annotated: true }),
     aMachine('z-leaving', { leaves: true }),
   ]
-  assert.deepEqual(order(machines), ['z-leaving', 'annotated', 'ill', 'no-node', 'healthy-a', 'healthy-b'])
+  assert.deepEqual(order(machines), [
+    'z-leaving',
+    'annotated',
+    'updating',
+    'ill',
+    'no-node',
+    'healthy-a',
+    'healthy-b',
+  ])
 })
 
 test('the policy decides among healthy Machines alone', () => {

@@ -13,6 +13,8 @@ export interface ClusterApiSettings {
   deploymentDelay: DelayRange
   /** From an event to the pass of the MachineSet and Machine controllers. */
   controllerDelay: DelayRange
+  /** From an event to the pass of the topology controller. */
+  topologyDelay: DelayRange
   /** From the creation of a Machine to its bootstrap data; until then it is `Pending`. */
   bootstrapDelay: DelayRange
   /** From the creation of a Machine to its `spec.providerID`. */
@@ -36,6 +38,7 @@ export function defaultSettings(): ClusterApiSettings {
   return {
     deploymentDelay: { minMs: 20, maxMs: 200 },
     controllerDelay: { minMs: 20, maxMs: 200 },
+    topologyDelay: { minMs: 500, maxMs: 5_000 },
     bootstrapDelay: { minMs: 300, maxMs: 800 },
     providerIdDelay: { minMs: 5_000, maxMs: 15_000 },
     nodeDelay: { minMs: 20_000, maxMs: 40_000 },

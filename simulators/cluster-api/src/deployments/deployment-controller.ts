@@ -1,6 +1,6 @@
 /** Manages the MachineSets of MachineDeployments (cluster-api.md 18). */
 import { conditionOf, isConditionTrue, ownValue, selectorText } from '@tenon/api'
-import { hold, type HubParts, isPaused, release } from '../hub-parts.ts'
+import { defaultReplicas, hold, type HubParts, isPaused, release } from '../hub-parts.ts'
 import {
   controllerUid,
   finalizers,
@@ -10,7 +10,7 @@ import {
   isLeaving,
 } from '../kinds.ts'
 import { newCondition, writeStatus } from '../statuses.ts'
-import { syncSet, newSet } from './machine-set-of.ts'
+import { newSet, revisionAnnotation, syncSet } from './machine-set-of.ts'
 import { onDeleteStep, pausedStep, rollingStep, type RolloutPlan, type SetFigures } from './rollout.ts'
 import { templateHash } from './template.ts'
 
@@ -35,14 +35,16 @@ export function reconcileDeployment(parts: HubParts, namespace: string, name: st
   const views = viewsOf(parts, complete)
   const current = views.find(({ set }) => ownValue(set.metadata.labels, 'machine-template-hash') === hash)
   const isRolloutStopped = complete.spec?.paused === true
-  if (current !== undefined) syncSet(parts, complete, current.set, hash)
+  const former = views.filter((view) => view !== current)
+  const number = Math.max(0, ...former.map(({ set }) => revisionOf(set))) + 1
+  if (current !== undefined)
+    syncSet(parts, complete, current.set, { hash, number: Math.max(number, revisionOf(current.set)) })
   else if (!isRolloutStopped) {
-    api.create(kinds.set, newSet(parts, complete, hash))
+    api.create(kinds.set, newSet(parts, complete, { hash, number }))
     // It is resized in the next pass, which this write triggers.
     report(parts, complete, views, undefined)
     return undefined
   }
-  const former = views.filter((view) => view !== current)
   const plan: RolloutPlan = {
     wanted: complete.spec?.replicas ?? 0,
     ...limitsOf(complete),
@@ -54,6 +56,9 @@ export function reconcileDeployment(parts: HubParts, namespace: string, name: st
   report(parts, complete, viewsOf(parts, complete), current?.set)
   return undefined
 }
+
+const revisionOf = ({ metadata }: FullSet): number =>
+  Number.parseInt(ownValue(metadata.annotations, revisionAnnotation) ?? '', 10) || 0
 
 const noSet: SetFigures = { name: '', replicas: 0, machines: 0, staying: 0, available: 0 }
 
@@ -81,14 +86,11 @@ function withDefaults({ api, kinds, names }: HubParts, deployment: FullDeploymen
     ownValue(labels, names.clusterName) !== undefined &&
     ownValue(template?.metadata?.labels, names.deploymentName) !== undefined
   if (isComplete) return deployment
-  const least = ownValue(annotations, names.minSize)
-  const isAutoscaled = least !== undefined && ownValue(annotations, names.maxSize) !== undefined
   return api.patch(kinds.deployment, namespace, name, {
     metadata: { labels: { [names.clusterName]: clusterName } },
     spec: {
       // Once set, they are never removed.
-      replicas:
-        replicas ?? deployment.status?.replicas ?? (isAutoscaled ? Number.parseInt(least, 10) || 0 : 1),
+      replicas: replicas ?? defaultReplicas(names, annotations, deployment.status?.replicas),
       selector: { matchLabels: { ...selector?.matchLabels, ...own } },
       template: { metadata: { labels: own } },
     },

@@ -6,6 +6,9 @@ import { type DeletionPolicy, type FullDeployment, type FullSet, ownedBy } from 
 
 type Texts = Readonly<Record<string, string>>
 
+/** Annotation of a MachineSet: the number of its template. The current one has the highest. */
+export const revisionAnnotation = 'machinedeployment.clusters.x-k8s.io/revision'
+
 /** Annotations that are not copied from a MachineDeployment. */
 const staysBehind = (key: string): boolean =>
   key.startsWith('kubectl.kubernetes.io/') || key.startsWith('machinedeployment.clusters.x-k8s.io/')
@@ -17,7 +20,12 @@ interface Wanted {
   readonly policy: DeletionPolicy
 }
 
-function wantedOf({ names }: HubParts, deployment: FullDeployment, hash: string): Wanted {
+interface Revision {
+  readonly hash: string
+  readonly number: number
+}
+
+function wantedOf({ names }: HubParts, deployment: FullDeployment, { hash, number }: Revision): Wanted {
   const { annotations = {}, name } = deployment.metadata
   const { clusterName = '', deletion, strategy, template } = deployment.spec ?? {}
   const labels = {
@@ -28,7 +36,10 @@ function wantedOf({ names }: HubParts, deployment: FullDeployment, hash: string)
   }
   return {
     labels,
-    annotations: Object.fromEntries(Object.entries(annotations).filter(([key]) => !staysBehind(key))),
+    annotations: {
+      ...Object.fromEntries(Object.entries(annotations).filter(([key]) => !staysBehind(key))),
+      [revisionAnnotation]: String(number),
+    },
     template: { metadata: { labels, annotations: template?.metadata?.annotations ?? {} } },
     policy: deletion?.order ?? strategy?.rollingUpdate?.deletePolicy ?? 'Random',
   }
@@ -38,10 +49,11 @@ const policyField = ({ kinds }: HubParts, policy: DeletionPolicy): object =>
   kinds.version === 'v1beta1' ? { deletePolicy: policy } : { deletion: { order: policy } }
 
 /** A new MachineSet, without replicas at first. */
-export function newSet(parts: HubParts, deployment: FullDeployment, hash: string): FullSet {
+export function newSet(parts: HubParts, deployment: FullDeployment, revision: Revision): FullSet {
   const { kinds } = parts
+  const { hash } = revision
   const { name, namespace = '' } = deployment.metadata
-  const { labels, annotations, template, policy } = wantedOf(parts, deployment, hash)
+  const { labels, annotations, template, policy } = wantedOf(parts, deployment, revision)
   return {
     apiVersion: apiVersionOf(kinds.set),
     kind: kinds.set.kind,
@@ -63,9 +75,9 @@ export function newSet(parts: HubParts, deployment: FullDeployment, hash: string
 }
 
 /** Copies fields that change in place from the MachineDeployment to its MachineSet. */
-export function syncSet(parts: HubParts, deployment: FullDeployment, set: FullSet, hash: string): void {
+export function syncSet(parts: HubParts, deployment: FullDeployment, set: FullSet, revision: Revision): void {
   const { api, kinds } = parts
-  const wanted = wantedOf(parts, deployment, hash)
+  const wanted = wantedOf(parts, deployment, revision)
   const spec = deployment.spec?.template?.spec ?? {}
   if (isSame(set, wanted, spec)) return
   const { metadata, spec: { template } = {} } = set

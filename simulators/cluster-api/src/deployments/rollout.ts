@@ -52,13 +52,30 @@ export function onDeleteStep(plan: RolloutPlan): Replicas {
 }
 
 /**
- * A resize while rollouts are paused: resizes the MachineSet with Machines, the newest if there are several.
+ * A resize while rollouts are paused: several MachineSets share it in proportion to their replicas, and what rounding
+ * leaves goes to the newest if they grow, to the oldest if they shrink.
  */
-export function pausedStep({ current, former, wanted }: RolloutPlan): Replicas {
-  const target = [...former, current].findLast(({ replicas }) => replicas > 0) ?? former.at(-1) ?? current
-  const others = [...former, current].filter(({ name }) => name !== target.name)
-  const rest = sum(others.map(({ replicas }) => replicas))
-  return new Map([[target.name, Math.max(0, wanted - rest)]])
+export function pausedStep({ current, former, maxSurge, wanted }: RolloutPlan): Replicas {
+  const active = [...former, current].filter(({ replicas }) => replicas > 0)
+  if (active.length <= 1) {
+    const target = active[0] ?? former.at(-1) ?? current
+    return new Map([[target.name, wanted]])
+  }
+  if (current.replicas === wanted && current.available === wanted)
+    return new Map(former.map(({ name }) => [name, 0]))
+  const before = sum(active.map(({ replicas }) => replicas))
+  const more = (wanted === 0 ? 0 : wanted + maxSurge) - before
+  let left = more
+  const replicas = new Map<string, number>()
+  for (const set of more > 0 ? active.toReversed() : active) {
+    const share = Math.round((set.replicas * more) / before)
+    const limited = more > 0 ? Math.min(share, left) : Math.max(share, left, -set.replicas)
+    left -= limited
+    replicas.set(set.name, set.replicas + limited)
+  }
+  const [first = current.name] = replicas.keys()
+  replicas.set(first, Math.max(0, (replicas.get(first) ?? 0) + left))
+  return replicas
 }
 
 /** The current MachineSet's replicas, if there may be `most` Machines in total. */

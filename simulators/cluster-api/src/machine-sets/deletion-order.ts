@@ -2,6 +2,9 @@
 import { conditionOf, ownValue } from '@tenon/api'
 import { type DeletionPolicy, type FullMachine, isLeaving } from '../kinds.ts'
 
+/** Cluster API updates the Machine in place. */
+const updating = 'in-place-updates.internal.cluster.x-k8s.io/update-in-progress'
+
 const isUnhealthy = (machine: FullMachine): boolean => {
   const { failureReason, failureMessage, nodeRef } = machine.status ?? {}
   if (nodeRef?.name === undefined || failureReason !== undefined || failureMessage !== undefined) return true
@@ -22,7 +25,7 @@ const byPolicy: Readonly<Record<DeletionPolicy, (a: FullMachine, b: FullMachine)
 
 /**
  * Machines in the order in which their MachineSet deletes them: those being deleted, those with the annotation,
- * unhealthy ones, others by policy; ties by name.
+ * those being updated in place, unhealthy ones, others by policy; ties by name.
  * @param deleteMachine the annotation; any value counts.
  */
 export function deletionOrder(
@@ -33,13 +36,14 @@ export function deletionOrder(
   const rankOf = (machine: FullMachine): number => {
     if (isLeaving(machine)) return 0
     if (ownValue(machine.metadata.annotations, deleteMachine) !== undefined) return 1
-    return isUnhealthy(machine) ? 2 : 3
+    if (ownValue(machine.metadata.annotations, updating) !== undefined) return 2
+    return isUnhealthy(machine) ? 3 : 4
   }
   return machines.toSorted((a, b) => {
     const rank = rankOf(a)
     const difference = rank - rankOf(b)
     if (difference !== 0) return difference
-    const byAge = rank === 3 ? byPolicy[policy](a, b) : 0
+    const byAge = rank === 4 ? byPolicy[policy](a, b) : 0
     return byAge === 0 ? (a.metadata.name < b.metadata.name ? -1 : 1) : byAge
   })
 }

@@ -1,9 +1,9 @@
 /** Manages the Machines of MachineSets (cluster-api.md 18). */
-import { apiVersionOf, isConditionTrue, ownValue } from '@tenon/api'
-import { type Random, unit } from '@tenon/runtime'
-import { hold, type HubParts, isPaused, latest, release } from '../hub-parts.ts'
+import { apiVersionOf, conditionOf, isConditionTrue, ownValue } from '@tenon/api'
+import { ownerRemediated } from '../health-checks/health-check-controller.ts'
+import { defaultReplicas, hold, type HubParts, isPaused, latest, nameSuffix, release } from '../hub-parts.ts'
 import { controllerUid, finalizers, type FullMachine, type FullSet, isLeaving, ownedBy } from '../kinds.ts'
-import { writeStatus, newCondition } from '../statuses.ts'
+import { newCondition, writeStatus } from '../statuses.ts'
 import { deletionOrder } from './deletion-order.ts'
 
 /** Maximum Machines that one pass creates. */
@@ -12,15 +12,20 @@ const mostAtOnce = 250
 /** One pass over a MachineSet. */
 export function reconcileSet(parts: HubParts, namespace: string, name: string): undefined {
   const { api, kinds } = parts
-  const set = api.get(kinds.set, namespace, name)
-  if (set === undefined || isPaused(parts, set)) return undefined
-  if (isLeaving(set)) {
-    end(parts, set)
+  const found = api.get(kinds.set, namespace, name)
+  if (found === undefined || isPaused(parts, found)) return undefined
+  if (isLeaving(found)) {
+    end(parts, found)
     return undefined
   }
-  hold(api, kinds.set, set, finalizers.set)
+  hold(api, kinds.set, found, finalizers.set)
+  const set = controllerUid(found) === undefined ? withDefaults(parts, found) : found
   const machines = machinesOf(parts, set)
-  for (const machine of machines) syncMachine(parts, set, machine)
+  for (const machine of machines) {
+    syncMachine(parts, set, machine)
+    if (!isLeaving(machine) && conditionOf(machine, ownerRemediated)?.status === 'False')
+      api.delete(kinds.machine, machine.metadata.namespace, machine.metadata.name)
+  }
   // Machines being deleted count until they are gone, so that there are never too many.
   const surplus = machines.length - (set.spec?.replicas ?? 1)
   for (let missing = Math.min(-surplus, mostAtOnce); missing > 0; missing--)
@@ -29,6 +34,27 @@ export function reconcileSet(parts: HubParts, namespace: string, name: string): 
   const there = latest(api, kinds.set, set)
   if (there !== undefined) report(parts, there, machinesOf(parts, set))
   return undefined
+}
+
+/** The defaults of Cluster API's webhook for a MachineSet without a MachineDeployment. */
+function withDefaults({ api, kinds, names }: HubParts, set: FullSet): FullSet {
+  const { annotations, labels, name, namespace } = set.metadata
+  const { clusterName = '', replicas, selector, template } = set.spec ?? {}
+  const isComplete =
+    replicas !== undefined &&
+    selector?.matchLabels !== undefined &&
+    ownValue(labels, names.clusterName) !== undefined &&
+    ownValue(template?.metadata?.labels, names.setName) !== undefined
+  if (isComplete) return set
+  const own = { [names.clusterName]: clusterName, [names.setName]: name }
+  return api.patch(kinds.set, namespace, name, {
+    metadata: { labels: { [names.clusterName]: clusterName } },
+    spec: {
+      replicas: replicas ?? defaultReplicas(names, annotations, set.status?.replicas),
+      selector: { matchLabels: { ...selector?.matchLabels, ...own } },
+      template: { metadata: { labels: own } },
+    },
+  })
 }
 
 function machinesOf({ api, kinds }: HubParts, { metadata }: FullSet): readonly FullMachine[] {
@@ -56,7 +82,7 @@ function newMachine(parts: HubParts, set: FullSet): FullMachine {
     apiVersion: apiVersionOf(kinds.machine),
     kind: kinds.machine.kind,
     metadata: {
-      name: `${name}-${suffix(random)}`,
+      name: `${name}-${nameSuffix(random)}`,
       namespace,
       labels: { ...template?.metadata?.labels, [names.setName]: name },
       annotations: template?.metadata?.annotations ?? {},
@@ -65,12 +91,6 @@ function newMachine(parts: HubParts, set: FullSet): FullMachine {
     },
     spec: { ...template?.spec, clusterName },
   }
-}
-
-const letters = 'bcdfghjklmnpqrstvwxz2456789'
-
-function suffix(random: Random): string {
-  return Array.from({ length: 5 }, () => letters[Math.floor(unit(random) * letters.length)] ?? 'b').join('')
 }
 
 /** Copies labels and annotations of the template in place; those of others stay. */

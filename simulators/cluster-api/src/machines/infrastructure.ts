@@ -1,4 +1,5 @@
 /** The simulated infrastructure: machines of Machines, and its capacity. */
+import type { ResourceType } from '@tenon/api'
 import { effectOf, type Faults } from '../faults.ts'
 import type { HubParts } from '../hub-parts.ts'
 import type { FullMachine } from '../kinds.ts'
@@ -24,7 +25,7 @@ export class Infrastructure {
   }
 
   /** The record of a Machine; created on first use. */
-  meet(machine: FullMachine): MachineRecord {
+  meet(type: ResourceType<FullMachine>, machine: FullMachine): MachineRecord {
     const { uid = '', creationTimestamp = '' } = machine.metadata
     const known = this.#records.get(uid)
     if (known !== undefined) return known
@@ -33,7 +34,7 @@ export class Infrastructure {
     const isOld = machine.status?.phase !== undefined
     const ageMs = isOld ? Math.max(0, clock.now() - Date.parse(creationTimestamp)) : 0
     const parts = { faults: this.#faults, random, settings }
-    const record = newRecord(machine, clock.monotonic() - ageMs, parts)
+    const record = newRecord(type, machine, clock.monotonic() - ageMs, parts)
     this.#records.set(uid, record)
     const providerId = machine.spec?.providerID
     if (providerId !== undefined) {
@@ -54,7 +55,7 @@ export class Infrastructure {
 
   /** Creates the machine if it is due and there is capacity; returns in how many milliseconds to retry. */
   provide(record: MachineRecord): number | undefined {
-    const { api, kinds } = this.#hub
+    const { api } = this.#hub
     const { clock } = this.#hub.runtime
     const nowMs = clock.monotonic()
     if (record.providerId !== undefined || record.isLost) return undefined
@@ -62,9 +63,9 @@ export class Infrastructure {
     if (effectOf(record.effects, 'neverProvided') !== undefined) return undefined
     if (nowMs < record.providerIdAtMs) return record.providerIdAtMs - nowMs
     if (!this.#hasRoom(record)) return roomRetryMs
-    const { namespace, name, uid } = record
+    const { namespace, name, type, uid } = record
     const providerId = this.#mistakenId(record) ?? `simulated://${namespace}/${uid}`
-    api.patch(kinds.machine, namespace, name, { spec: { providerID: providerId } })
+    api.patch(type, namespace, name, { spec: { providerID: providerId } })
     this.#assign(record, providerId, nowMs + record.nodeMs)
     return undefined
   }

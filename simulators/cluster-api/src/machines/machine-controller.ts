@@ -1,5 +1,5 @@
 /** Implements the lifecycle of Machines (cluster-api.md 18). */
-import { type Node, ownValue, parseDuration } from '@tenon/api'
+import { type Node, ownValue, parseDuration, type ResourceType } from '@tenon/api'
 import type { LocalApi } from '@tenon/devcluster'
 import { rfc3339 } from '@tenon/runtime'
 import { awayMs, hold, type HubParts, isPaused, latest, release } from '../hub-parts.ts'
@@ -21,18 +21,23 @@ export interface MachineParts {
   readonly nodes: NodeIndex
 }
 
-/** One pass over a Machine. */
-export function reconcileMachine(parts: MachineParts, namespace: string, name: string): number | undefined {
+/** One pass over a Machine, or over an instance of a MachinePool without Machines. */
+export function reconcileMachine(
+  parts: MachineParts,
+  type: ResourceType<FullMachine>,
+  namespace: string,
+  name: string,
+): number | undefined {
   const { hub, infrastructure } = parts
-  const { api, kinds } = hub
-  const machine = api.get(kinds.machine, namespace, name)
+  const { api } = hub
+  const machine = api.get(type, namespace, name)
   if (machine === undefined || isPaused(hub, machine)) return undefined
-  const record = infrastructure.meet(machine)
+  const record = infrastructure.meet(type, machine)
   if (hub.settings.isCoreAway) return infrastructure.boot(machine, record) ?? awayMs
   if (isLeaving(machine)) return end(parts, machine, record)
-  hold(api, kinds.machine, machine, finalizers.machine)
+  hold(api, type, machine, finalizers.machine)
   const provideMs = infrastructure.provide(record)
-  const provided = latest(api, kinds.machine, machine)
+  const provided = latest(api, type, machine)
   if (provided === undefined) return undefined
   const bootMs = infrastructure.boot(provided, record)
   const node = nodeOf(parts, record)
@@ -74,7 +79,8 @@ function soonest(delays: readonly (number | undefined)[]): number | undefined {
 /** Drains the Node, then removes the machine, then deletes the Node. */
 function end(parts: MachineParts, machine: FullMachine, record: MachineRecord): number | undefined {
   const { hub, infrastructure } = parts
-  const { api, runtime, kinds, settings } = hub
+  const { api, runtime, settings } = hub
+  const { type } = record
   const { clock } = runtime
   if (machine.metadata.finalizers?.includes(finalizers.machine) !== true) return undefined
   const node = nodeOf(parts, record)
@@ -84,18 +90,18 @@ function end(parts: MachineParts, machine: FullMachine, record: MachineRecord): 
     return settings.drainRetryMs
   }
   const nowMs = clock.monotonic()
-  record.drainedAtMs ??= drainedBefore(hub, machine) ?? markDrained(hub, machine)
+  record.drainedAtMs ??= drainedBefore(hub, machine) ?? markDrained(hub, record)
   const leftMs = record.drainedAtMs + record.deletionMs - nowMs
   if (leftMs > 0) {
-    const current = latest(api, kinds.machine, machine)
+    const current = latest(api, type, machine)
     if (current !== undefined)
       writeMachineStatus(hub, current, record, { node, isUpToDate, end: 'DeletingInfrastructure' })
     return leftMs
   }
   infrastructure.room.cut(record)
   infrastructure.room.removeNode(record.name)
-  release(api, kinds.machine, machine, finalizers.machine)
-  if (latest(api, kinds.machine, machine) === undefined) infrastructure.forget(record.uid)
+  release(api, type, machine, finalizers.machine)
+  if (latest(api, type, machine) === undefined) infrastructure.forget(record.uid)
   return undefined
 }
 
@@ -108,7 +114,7 @@ function isDrained(
   if (record.drainedAtMs !== undefined || drainedBefore(hub, machine) !== undefined) return true
   if (node === undefined || failureOf(record, hub.runtime.clock.monotonic()) !== undefined) return true
   if (ownValue(machine.metadata.annotations, excludeFromDrain) !== undefined) return true
-  const { api, runtime, kinds } = hub
+  const { api, runtime } = hub
   const { clock } = runtime
   const startedAt = machine.status?.deletion?.nodeDrainStartTime
   const { deletion, nodeDrainTimeout = '0' } = machine.spec ?? {}
@@ -117,7 +123,7 @@ function isDrained(
     : (parseDuration(nodeDrainTimeout) ?? 0)
   if (startedAt === undefined)
     api.patch(
-      kinds.machine,
+      record.type,
       record.namespace,
       record.name,
       { status: { deletion: { nodeDrainStartTime: rfc3339(clock.now()) } } },
@@ -134,11 +140,11 @@ function drainedBefore({ runtime }: HubParts, { status }: FullMachine): number |
   return at === undefined ? undefined : clock.monotonic() - Math.max(0, clock.now() - Date.parse(at))
 }
 
-function markDrained({ api, runtime, kinds }: HubParts, { metadata }: FullMachine): number {
+function markDrained({ api, runtime }: HubParts, { name, namespace, type }: MachineRecord): number {
   const { clock } = runtime
   const waitForNodeVolumeDetachStartTime = rfc3339(clock.now())
   const status = { deletion: { waitForNodeVolumeDetachStartTime } }
-  api.patch(kinds.machine, metadata.namespace, metadata.name, { status }, 'status')
+  api.patch(type, namespace, name, { status }, 'status')
   return clock.monotonic()
 }
 

@@ -1,4 +1,5 @@
 /** What the infrastructure knows about a Machine. Times are monotonic. */
+import type { ResourceType } from '@tenon/api'
 import type { KubeletHandle } from '@tenon/devcluster'
 import type { Random } from '@tenon/runtime'
 import { effectOf, type Faults, type MachineEffect } from '../faults.ts'
@@ -6,6 +7,8 @@ import type { FullMachine } from '../kinds.ts'
 import { type ClusterApiSettings, drawDelay } from '../settings.ts'
 
 export interface MachineRecord {
+  /** Machine, or the instance of a MachinePool without Machines. */
+  readonly type: ResourceType<FullMachine>
   readonly namespace: string
   readonly name: string
   readonly uid: string
@@ -42,6 +45,7 @@ interface RecordParts {
  * @param sinceMs its creation.
  */
 export function newRecord(
+  type: ResourceType<FullMachine>,
   machine: FullMachine,
   sinceMs: number,
   { faults, random, settings }: RecordParts,
@@ -55,6 +59,7 @@ export function newRecord(
   const effects = faults.strike(machine)
   const slow = effectOf(effects, 'slow')
   return {
+    type,
     namespace,
     name,
     uid,

@@ -1,10 +1,19 @@
 /** Boots and removes machines as nodes of the workload cluster. */
-import { kinds, type Node, ownValue, type ResourceList, type Taint } from '@tenon/api'
+import {
+  type KubeObject,
+  kinds,
+  type Node,
+  ownValue,
+  type ResourceList,
+  type ResourceType,
+  type Taint,
+} from '@tenon/api'
 import type { KubeletRunner, KubeletSpec, LocalApi } from '@tenon/devcluster'
 import { type Random, uuid } from '@tenon/runtime'
 import { capacityAnnotations, type ClusterApiNames } from '@tenon/provider-cluster-api'
 import type { HubParts } from '../hub-parts.ts'
-import type { FullDeployment, FullMachine, MachineShape } from '../kinds.ts'
+import type { FullMachine, MachineShape } from '../kinds.ts'
+import { poolName } from '../machine-pools/pool-controller.ts'
 import { effectOf } from '../faults.ts'
 import type { MachineRecord } from './machine-record.ts'
 
@@ -37,7 +46,7 @@ export class MachineRoom {
     record.kubelet = kubelets.start({
       nodeName: record.name,
       providerId: machine.spec?.providerID ?? '',
-      ...traitsOf(machine, this.#shapeOf(machine), this.#deploymentOf(machine), this.#hub.names),
+      ...traitsOf(machine, this.#shapeOf(machine), this.#ownerOf(machine), this.#hub.names),
       addresses: [{ type: 'InternalIP', address: address ?? this.#freeAddress() }],
       kubeletVersion: `v${(machine.spec?.version ?? kubernetesVersion).replace(/^v/, '')}`,
       systemUuid: known?.nodeInfo?.['systemUUID'] ?? uuid(random),
@@ -51,9 +60,9 @@ export class MachineRoom {
     record.kubelet = undefined
   }
 
-  /** Price of the Machine per hour, from the annotation of its MachineDeployment; undefined without it. */
+  /** Price of the Machine per hour, from the annotation of the object with its replicas; undefined without it. */
   priceOf(machine: FullMachine): number | undefined {
-    const text = ownValue(this.#deploymentOf(machine)?.metadata.annotations, this.#hub.names.price)
+    const text = ownValue(this.#ownerOf(machine)?.metadata.annotations, this.#hub.names.price)
     const price = Number(text ?? Number.NaN)
     return Number.isFinite(price) ? price : undefined
   }
@@ -69,10 +78,19 @@ export class MachineRoom {
       this.#parts.workload.delete(kinds.node, undefined, name)
   }
 
-  #deploymentOf({ metadata }: FullMachine): FullDeployment | undefined {
+  /** The MachineDeployment, MachineSet or MachinePool that users scale. */
+  #ownerOf({ metadata }: FullMachine): KubeObject | undefined {
     const { api, kinds: served, names } = this.#hub
-    const name = ownValue(metadata.labels, names.deploymentName)
-    return name === undefined ? undefined : api.get(served.deployment, metadata.namespace, name)
+    const labelled: readonly (readonly [ResourceType, string])[] = [
+      [served.deployment, names.deploymentName],
+      [served.set, names.setName],
+      [served.pool, poolName],
+    ]
+    for (const [type, label] of labelled) {
+      const name = ownValue(metadata.labels, label)
+      if (name !== undefined) return api.get(type, metadata.namespace, name)
+    }
+    return undefined
   }
 
   #shapeOf({ metadata, spec }: FullMachine): MachineShape {
@@ -101,12 +119,12 @@ type Traits = Pick<KubeletSpec, 'allocatable' | 'capacity' | 'labels' | 'taints'
 function traitsOf(
   { spec }: FullMachine,
   shape: MachineShape,
-  deployment: FullDeployment | undefined,
+  owner: KubeObject | undefined,
   { uninitialized }: ClusterApiNames,
 ): Traits {
   const { architecture = 'amd64', operatingSystem = 'linux' } = shape
   const { joinsUninitialized = true, registersUnregistered = true } = shape
-  const capacity = { ...smallest, ...(shape.capacity ?? annotatedCapacity(deployment)) }
+  const capacity = { ...smallest, ...(shape.capacity ?? annotatedCapacity(owner)) }
   const own = (spec?.taints ?? []).map(({ key, value, effect }) => ({
     key,
     effect,
@@ -116,7 +134,7 @@ function traitsOf(
     labels: {
       'kubernetes.io/arch': architecture,
       'kubernetes.io/os': operatingSystem,
-      ...(shape.labels ?? annotatedLabels(deployment)),
+      ...(shape.labels ?? annotatedLabels(owner)),
     },
     taints: [
       ...(registersUnregistered ? [unregistered] : []),
@@ -129,8 +147,8 @@ function traitsOf(
   }
 }
 
-function annotatedCapacity(deployment: FullDeployment | undefined): ResourceList {
-  const annotation = (key: string): string | undefined => ownValue(deployment?.metadata.annotations, key)
+function annotatedCapacity(owner: KubeObject | undefined): ResourceList {
+  const annotation = (key: string): string | undefined => ownValue(owner?.metadata.annotations, key)
   const { cpu, memory, ephemeralDisk, maxPods, gpuCount, gpuType } = capacityAnnotations
   const gpu = annotation(gpuType)
   const amounts: readonly (readonly [string, string | undefined])[] = [
@@ -145,8 +163,8 @@ function annotatedCapacity(deployment: FullDeployment | undefined): ResourceList
   )
 }
 
-function annotatedLabels(deployment: FullDeployment | undefined): Readonly<Record<string, string>> {
-  const text = ownValue(deployment?.metadata.annotations, capacityAnnotations.labels) ?? ''
+function annotatedLabels(owner: KubeObject | undefined): Readonly<Record<string, string>> {
+  const text = ownValue(owner?.metadata.annotations, capacityAnnotations.labels) ?? ''
   const pairs = text.split(',').flatMap((part) => {
     const at = part.indexOf('=')
     return at < 1 ? [] : [[part.slice(0, at), part.slice(at + 1)] as const]

@@ -1,5 +1,6 @@
 /** The status of a Machine (cluster-api.md 18). */
-import type { Node } from '@tenon/api'
+import { conditionOf, type Node } from '@tenon/api'
+import { healthCheckSucceeded, ownerRemediated } from '../health-checks/health-check-controller.ts'
 import type { HubParts } from '../hub-parts.ts'
 import { type FullMachine, isLeaving } from '../kinds.ts'
 import { type UndatedCondition, writeStatus, newCondition } from '../statuses.ts'
@@ -55,7 +56,7 @@ export function writeMachineStatus(
   }
   writeStatus(
     parts,
-    kinds.machine,
+    record.type,
     machine,
     status,
     conditionsOf(machine, { failure, hasData, isProvided }, seen),
@@ -125,5 +126,9 @@ function conditionsOf(
     newCondition('UpToDate', isUpToDate, ['UpToDate', 'NotUpToDate']),
     newCondition('Deleting', isLeaving(machine), [end ?? 'Deleting', 'NotDeleting']),
     newCondition('Paused', false, ['Paused', 'NotPaused']),
+    ...[healthCheckSucceeded, ownerRemediated].flatMap((type) => {
+      const { status, reason = '' } = conditionOf(machine, type) ?? {}
+      return status === undefined ? [] : [{ type, status, reason }]
+    }),
   ]
 }

@@ -25,7 +25,7 @@ export function syncNode(workload: LocalApi, names: ClusterApiNames, machine: Fu
   const annotations: Readonly<Record<string, string>> = {
     [names.clusterName]: machine.spec?.clusterName ?? '',
     [`${names.group}/cluster-namespace`]: namespace,
-    [names.machine]: name,
+    ...(machine.kind === 'Machine' && { [names.machine]: name }),
     [listKey]: keys.join(','),
     ...(owner !== undefined && {
       [`${names.group}/owner-kind`]: owner.kind,
