@@ -77,7 +77,7 @@ describe('a chart that a cloud takes over', () => {
     await helm.must(['lint', '--strict', toybox, '--set', 'toy.zone=toy-1'])
     await helm.must(['lint', '--strict', `${toybox}-crd`])
     for (const each of [toybox, `${toybox}-crd`]) {
-      const { name } = loadYaml(readFileSync(join(each, 'Chart.yaml'), 'utf8')) as { name: string }
+      const { name } = loadYaml<{ name: string }>(readFileSync(join(each, 'Chart.yaml'), 'utf8'))
       assert.equal(join(folder, 'charts', name), each)
     }
     const { container, affinity } = await deploymentOf({ toy: { zone: 'toy-1' } })
