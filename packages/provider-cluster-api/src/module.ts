@@ -96,6 +96,11 @@ export const clusterApi: ProviderModule = {
     const { offlineCatalogue } = await import('./offline.ts')
     return await offlineCatalogue(env, readText)
   },
+  nodeGroupsCloud: 'clusterapi',
+  nodeGroups: async () => {
+    const { nodeGroupModule } = await import('./node-groups/open.ts')
+    return nodeGroupModule
+  },
   survey: async () => {
     const { surveyModule } = await import('./survey.ts')
     return surveyModule

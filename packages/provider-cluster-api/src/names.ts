@@ -65,8 +65,10 @@ export interface ClusterApiNames {
   readonly deploymentName: string
   /** Label of a Machine: name of its MachineSet. */
   readonly setName: string
-  /** Label of a Machine: name of its Cluster. */
+  /** Label of a Machine, annotation of a Node: name of its Cluster. */
   readonly clusterName: string
+  /** Annotation of a Node: namespace of its Cluster. */
+  readonly clusterNamespace: string
   /** Annotation of any object: its controllers ignore it. */
   readonly paused: string
   /** Label of objects that a topology manages. */
@@ -90,6 +92,7 @@ export function namesOf(group: string): ClusterApiNames {
     deploymentName: `${group}/deployment-name`,
     setName: `${group}/set-name`,
     clusterName: `${group}/cluster-name`,
+    clusterNamespace: `${group}/cluster-namespace`,
     paused: `${group}/paused`,
     topologyOwned: `topology.${group}/owned`,
     minSize: `${group}/cluster-api-autoscaler-node-group-min-size`,
@@ -97,3 +100,15 @@ export function namesOf(group: string): ClusterApiNames {
     price: `${group}/machine-current-price`,
   }
 }
+
+/** Names of Cluster API that keep their domain, whatever the API group. */
+export const fixedNames = {
+  /** Annotation of any object: its controllers ignore it. */
+  paused: `${defaultGroup}/paused`,
+  /** Label of a Machine and a MachineSet: name of the MachineDeployment. */
+  deploymentName: `${defaultGroup}/deployment-name`,
+  /** Annotation of a MachineSet: its place in the rollouts of its MachineDeployment. */
+  revision: 'machinedeployment.clusters.x-k8s.io/revision',
+  /** Annotation of a MachinePool: who sets its replicas, unless it is `false`. */
+  replicasManagedBy: `${defaultGroup}/replicas-managed-by`,
+} as const

@@ -59,7 +59,20 @@ export interface MachineSet extends KubeObject {
   readonly spec?: {
     readonly clusterName?: string
     readonly replicas?: number
+    readonly selector?: LabelSelector
     readonly template?: MachineTemplate
+  }
+  readonly status?: { readonly replicas?: number }
+}
+
+/** Machines that the infrastructure creates as one group; not every infrastructure has Machines for them. */
+export interface MachinePool extends KubeObject {
+  readonly spec?: {
+    readonly clusterName?: string
+    readonly replicas?: number
+    readonly template?: MachineTemplate
+    /** Of all its instances. */
+    readonly providerIDList?: readonly string[]
   }
   readonly status?: { readonly replicas?: number }
 }
@@ -74,12 +87,16 @@ export interface Machine extends KubeObject {
     readonly failureDomain?: string
   }
   readonly status?: {
-    readonly nodeRef?: { readonly name?: string }
+    readonly nodeRef?: { readonly name?: string; readonly kind?: string }
     /** Such as `Provisioning`, `Running`, `Deleting`, `Failed`. */
     readonly phase?: string
     /** v1beta1, for a Machine that will never work. */
     readonly failureReason?: string
     readonly failureMessage?: string
+    /** v1beta2: the same of former versions. */
+    readonly deprecated?: {
+      readonly v1beta1?: { readonly failureReason?: string; readonly failureMessage?: string }
+    }
     readonly conditions?: readonly Condition[]
     /** v1beta1: the conditions in their v1beta2 form. */
     readonly v1beta2?: { readonly conditions?: readonly Condition[] }
@@ -101,6 +118,7 @@ export interface Cluster extends KubeObject {
 export interface HubKinds {
   readonly machineDeployment: ResourceType<MachineDeployment>
   readonly machineSet: ResourceType<MachineSet>
+  readonly machinePool: ResourceType<MachinePool>
   readonly machine: ResourceType<Machine>
   readonly cluster: ResourceType<Cluster>
 }
@@ -117,6 +135,7 @@ export function kindsOf(group: string, version: ServedVersion): HubKinds {
       namespaced,
     },
     machineSet: { group, version, kind: 'MachineSet', plural: 'machinesets', namespaced },
+    machinePool: { group, version, kind: 'MachinePool', plural: 'machinepools', namespaced },
     machine: { group, version, kind: 'Machine', plural: 'machines', namespaced },
     cluster: { group, version, kind: 'Cluster', plural: 'clusters', namespaced },
   }

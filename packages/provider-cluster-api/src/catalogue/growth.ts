@@ -38,6 +38,16 @@ export function ownerOfReplicas(
   return `its replicas belong to the topology of Cluster ${cluster}: leave replicas out of spec.topology.workers.machineDeployments there`
 }
 
+/** Who wrote its replicas last, by its managed fields. */
+export function managerOfReplicas({ metadata }: MachineDeployment): string | undefined {
+  return metadata.managedFields?.find(({ fieldsV1 }) => hasField(fieldsV1, 'f:spec', 'f:replicas'))?.manager
+}
+
+/** Only the managed fields about replicas. */
+export function managersOfReplicas({ metadata }: MachineDeployment): typeof metadata.managedFields {
+  return metadata.managedFields?.filter(({ fieldsV1 }) => hasField(fieldsV1, 'f:spec', 'f:replicas'))
+}
+
 function hasField(fields: unknown, ...path: readonly string[]): boolean {
   if (typeof fields !== 'object' || fields === null) return path.length === 0
   const [first, ...rest] = path
@@ -52,14 +62,21 @@ export function standstillOf(
   names: Pick<ClusterApiNames, 'paused' | 'topologyOwned' | 'clusterName'>,
   cluster?: Cluster,
 ): string | undefined {
-  const { metadata, spec } = deployment
-  if (metadata.deletionTimestamp !== undefined) return 'it is being deleted'
+  if (deployment.metadata.deletionTimestamp !== undefined) return 'it is being deleted'
+  return pauseOf(deployment, names, cluster) ?? ownerOfReplicas(deployment, names)
+}
+
+/** Who paused it: a clause without a full stop; undefined if it is not paused. */
+export function pauseOf(
+  { metadata, spec }: MachineDeployment,
+  { paused }: Pick<ClusterApiNames, 'paused'>,
+  cluster?: Cluster,
+): string | undefined {
   if (spec?.paused === true) return 'it is paused by spec.paused'
-  if (ownValue(metadata.annotations, names.paused) !== undefined)
-    return `it is paused by annotation ${names.paused}`
+  if (ownValue(metadata.annotations, paused) !== undefined) return `it is paused by annotation ${paused}`
   if (cluster?.spec?.paused === true)
     return `its Cluster ${cluster.metadata.namespace ?? ''}/${cluster.metadata.name} is paused by spec.paused`
-  return ownerOfReplicas(deployment, names)
+  return undefined
 }
 
 /** Why it cannot grow now; undefined if it can. */

@@ -47,6 +47,8 @@ interface Entry {
 /** What the cache of templates needs. */
 export interface TemplateDependencies {
   readonly hub: { readonly kube: Pick<Hub['kube'], 'get'> }
+  /** Finds served versions and plurals without rights at cluster scope. Default: by CustomResourceDefinitions. */
+  readonly discovery?: Pick<Hub['kube'], 'servedKinds' | 'servedVersions'>
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -130,10 +132,26 @@ export class InfrastructureTemplates {
   async #get(named: TemplateName, signal: AbortSignal): Promise<InfrastructureTemplate | undefined> {
     const { kube } = this.#deps.hub
     const { namespace, name, kind, group } = named
-    const plural = `${kind.toLowerCase()}s`
-    const version = named.version ?? (await this.#servedVersion(plural, group, signal))
+    const { plural, version } = await this.#located(named, signal)
     const type: ResourceType<InfrastructureTemplate> = { group, version, kind, plural, namespaced: true }
     return await kube.get(type, { namespace, name }, { signal })
+  }
+
+  async #located(
+    { kind, group, version: wanted }: TemplateName,
+    signal: AbortSignal,
+  ): Promise<{ readonly plural: string; readonly version: string }> {
+    const { discovery } = this.#deps
+    const usual = `${kind.toLowerCase()}s`
+    if (discovery === undefined)
+      return { plural: usual, version: wanted ?? (await this.#servedVersion(usual, group, signal)) }
+    const versions = wanted === undefined ? await discovery.servedVersions(group, { signal }) : [wanted]
+    for (const version of versions) {
+      const served = await discovery.servedKinds(group, version, { signal })
+      const found = served.find((each) => each.kind === kind)
+      if (found !== undefined) return { plural: found.plural, version }
+    }
+    throw new Error(`the hub serves no ${kind} of ${group}${wanted === undefined ? '' : `/${wanted}`}`)
   }
 
   async #servedVersion(plural: string, group: string, signal: AbortSignal): Promise<string> {

@@ -78,7 +78,8 @@ function usable(variable: string, load: () => LoadedKubeConfig): LoadedKubeConfi
   }
 }
 
-function readVersion(text: string | undefined): ServedVersion | undefined {
+/** @throws ProviderSettingError for a version that is not supported. */
+export function readVersion(text: string | undefined): ServedVersion | undefined {
   if (text === undefined) return undefined
   const version = servedVersions.find((each) => each === text)
   if (version === undefined)

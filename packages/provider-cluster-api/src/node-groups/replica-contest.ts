@@ -1,0 +1,71 @@
+/** Replicas that another field manager sets back each time (cluster-autoscaler-cluster-api.md 10, trap 3). */
+import { compareResourceVersions } from '@tenon/api'
+import type { Clock } from '@tenon/runtime'
+import { managerOfReplicas } from '../catalogue/growth.ts'
+import type { Scalable } from './scalable.ts'
+
+const withinMs = 10 * 60_000
+const mostUndone = 2
+
+interface Written {
+  readonly from: number
+  readonly to: number
+  readonly resourceVersion: string
+  isUndone: boolean
+}
+
+/** The last write of one resource, and what became of it. Instants are monotonic. */
+export class ReplicaContest {
+  readonly #clock: Pick<Clock, 'monotonic'>
+  #written: Written | undefined
+  #undoneMs: readonly number[] = []
+  #blocked: { readonly replicas: number | undefined; readonly manager: string | undefined } | undefined
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock
+  }
+
+  wrote(from: number, to: number, resourceVersion: string): void {
+    this.#written = { from, to, resourceVersion, isUndone: false }
+  }
+
+  /** The number last written, as long as `object` does not show it yet. */
+  newerThan({ metadata: { resourceVersion = '' } }: Scalable): number | undefined {
+    if (this.#written === undefined) return undefined
+    const order = compareResourceVersions(resourceVersion, this.#written.resourceVersion)
+    return order !== undefined && order < 0 ? this.#written.to : undefined
+  }
+
+  /** Looks at a state of the resource, read or cached. */
+  observe(object: Scalable): void {
+    const written = this.#written
+    if (written === undefined || this.newerThan(object) !== undefined) return
+    const replicas = object.spec?.replicas
+    const manager = managerOfReplicas(object)
+    const { from, to } = written
+    const isBack = replicas !== undefined && (to > from ? replicas <= from : replicas >= from)
+    if (isBack && !written.isUndone) {
+      written.isUndone = true
+      const now = this.#clock.monotonic()
+      this.#undoneMs = [...this.#undoneMs.filter((ms) => now - ms < withinMs), now]
+      if (this.#undoneMs.length >= mostUndone) this.#blocked = { replicas, manager }
+    }
+    if (this.#blocked !== undefined)
+      if (this.#blocked.replicas !== replicas || this.#blocked.manager !== manager) {
+        this.#blocked = undefined
+        this.#undoneMs = []
+      }
+  }
+
+  /** Whether the last write was set back. */
+  get isUndone(): boolean {
+    return this.#written?.isUndone === true
+  }
+
+  /** Why nothing is written any more: a clause; undefined if it may be written. */
+  get because(): string | undefined {
+    if (this.#blocked === undefined) return undefined
+    const { manager = 'another field manager' } = this.#blocked
+    return `${manager} has set spec.replicas back twice: leave replicas out of what it applies, for a topology out of spec.topology.workers of the Cluster`
+  }
+}
