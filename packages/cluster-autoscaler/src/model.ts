@@ -11,7 +11,7 @@ import type {
   SelectorLookups,
 } from '@tenon/api'
 import type { Labels, Snapshot, VolumeIndex } from '@tenon/filters'
-import type { GroupInstance, NodeGroup } from '@tenon/provider'
+import type { GroupHold, GroupInstance, NodeGroup, NodeGroupOptions } from '@tenon/provider'
 import type { DeviceUse } from './scale-down/nodes/device-use.ts'
 import type { Logger } from '@tenon/runtime'
 
@@ -68,6 +68,22 @@ export interface NodeGroupIndex {
   readonly unresolved: ReadonlyMap<string, string>
   /** By group id: why it cannot be scaled at present. */
   readonly faults: ReadonlyMap<string, string>
+  /** By group id: what must not be changed at present; other groups are absent. */
+  readonly holds: ReadonlyMap<string, GroupHold>
+  /** By group id: options that replace flags. */
+  readonly options: ReadonlyMap<string, NodeGroupOptions>
+  /** By node name: whether its instance exists; absent if the cloud does not tell. */
+  readonly hasInstance: ReadonlyMap<string, boolean>
+}
+
+export const noGroups: NodeGroupIndex = {
+  groups: new Map(),
+  groupOf: new Map(),
+  unresolved: new Map(),
+  faults: new Map(),
+  holds: new Map(),
+  options: new Map(),
+  hasInstance: new Map(),
 }
 
 /** The input of one loop. */

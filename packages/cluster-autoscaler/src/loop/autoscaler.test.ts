@@ -287,7 +287,7 @@ describe('over time', () => {
     })
     await cluster.loop()
     assert.equal(cluster.size('g'), 0)
-    cluster.cloud.examples.set('g', aNode('first-node-of-g'))
+    cluster.cloud.examples.set('g', { node: aNode('first-node-of-g') })
     await cluster.loopFor(10_000)
     assert.equal(cluster.size('g'), 1)
     cluster.addNode(aNode('g0'), 'g')

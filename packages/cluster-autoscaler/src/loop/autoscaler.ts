@@ -233,7 +233,7 @@ export class Autoscaler {
   async #report({ index, nodes, nowMs }: LoopView, signal: AbortSignal): Promise<void> {
     const { state, reporting, sources } = this.#deps
     const groups = new Map(sources.nodeGroups.list().map((group) => [group.id, group]))
-    const report = reportOf(nowMs, { groups, faults: index.faults }, state.registry, this.#candidatesByGroup)
+    const report = reportOf(nowMs, { ...index, groups }, state.registry, this.#candidatesByGroup)
     this.#clusterMetrics.show(report, nodes)
     reporting.debugging.explanations.groups(groups.values(), report)
     await reporting.status.write(report, signal)

@@ -1,5 +1,6 @@
 /** Reads the state for an iteration (cluster-autoscaler.md 2.3). */
 import { consumedBy, type Node, type Pod } from '@tenon/api'
+import type { NodeExample } from '@tenon/provider'
 import { inSlices, messageOf } from '@tenon/runtime'
 import type { LoopView, NodeTemplate } from '../model.ts'
 import { DefaultSpread } from '../pods/default-spread.ts'
@@ -30,6 +31,8 @@ export class ClusterViewer {
   readonly #defaultSpread: DefaultSpread
   readonly #readable: ReadableObjects
   readonly #stopwatch: Stopwatch
+  /** The last error of each group's example, so that it is logged once. */
+  readonly #exampleErrors = new Map<string, string>()
 
   constructor(deps: Dependencies) {
     this.#deps = deps
@@ -75,7 +78,8 @@ export class ClusterViewer {
     const keeps = (pod: Pod) => !isExpendable(pod, options.loop.expendablePodsPriorityCutoff)
     const placed = podsByNode(classes.scheduled.filter(keeps), classes.nominated.filter(keeps))
     await slicing.turns.next()
-    const snapshot = await inSlices(buildSnapshot(nodes, placed, reader, cache), slicing)
+    const present = nodes.filter(({ metadata }) => index.hasInstance.get(metadata.name) !== false)
+    const snapshot = await inSlices(buildSnapshot(present, placed, reader, cache), slicing)
     const { registry, members, templates } = state
     const instances = await members.read(index.groups.keys(), (id) => registry.hasLiveRequest(id), signal)
     await slicing.turns.next()
@@ -99,13 +103,28 @@ export class ClusterViewer {
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, NodeTemplate>> {
     const { sources, state } = this.#deps
-    const { nodeGroups, cache } = sources
+    const { cache } = sources
     const all = new Map(seen)
     for (const id of index.groups.keys()) {
-      const example = all.has(id) ? undefined : await nodeGroups.exampleNode?.(id, signal)
+      const example = all.has(id) ? undefined : await this.#exampleOf(id, signal)
       if (example !== undefined) all.set(id, state.templates.ofExample(id, example.node, cache.daemonSets))
     }
     return all
+  }
+
+  /** Undefined if the cloud does not know, or fails: other groups must not wait for it. */
+  async #exampleOf(groupId: string, signal: AbortSignal): Promise<NodeExample | undefined> {
+    const { sources, reporting } = this.#deps
+    try {
+      return await sources.nodeGroups.exampleNode?.(groupId, signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      const reason = messageOf(error)
+      if (this.#exampleErrors.get(groupId) !== reason)
+        reporting.logger.warn('a new node of a node group cannot be described', { group: groupId, reason })
+      this.#exampleErrors.set(groupId, reason)
+      return undefined
+    }
   }
 
   async #groups(nodes: readonly Node[], signal: AbortSignal): Promise<ResolvedGroups> {

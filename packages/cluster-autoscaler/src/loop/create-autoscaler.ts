@@ -62,7 +62,10 @@ export function createAutoscaler(parts: AutoscalerParts): Autoscaler {
   const taints = new TaintRules(options.taints)
   const registry = new ClusterStateRegistry(options.registry)
   const members = new GroupMembers({ groups: nodeGroups, clock, logger })
-  const plans = new PodPlans(options.registry.maxNodeProvisionTimeMs)
+  const plans = new PodPlans(
+    (groupId) =>
+      nodeGroups.optionsOf?.(groupId).maxNodeProvisionMs ?? options.registry.maxNodeProvisionTimeMs,
+  )
   const slicing = { clock, turns, sliceMs }
   const priority = priorityExpander({
     configMap: () => cluster.cache.configMap(options.status.namespace, priorityExpanderConfigMap),

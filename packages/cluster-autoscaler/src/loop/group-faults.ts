@@ -1,4 +1,4 @@
-/** Reports groups and nodes that cannot be scaled at present (cluster-autoscaler.md 9, traps 3 and 4). */
+/** Reports groups and nodes that cannot be scaled at present, or are held (cluster-autoscaler.md 9, traps 3 and 4). */
 import type { Node } from '@tenon/api'
 import type { Logger } from '@tenon/runtime'
 import type { EventSink } from '../model.ts'
@@ -20,13 +20,15 @@ export class GroupFaults {
     this.#reporting = reporting
   }
 
-  tell({ faults, unresolved, outside }: ResolvedGroups, nodes: readonly Node[]): void {
+  tell({ faults, unresolved, outside, holds }: ResolvedGroups, nodes: readonly Node[]): void {
     const { events } = this.#reporting
     const said = new Map<string, string>()
     for (const [id, reason] of faults) {
       events.status('Warning', 'NodeGroupUnavailable', `node group ${id} is not scaled: ${reason}`)
       this.#log(said, `group ${id}`, 'a node group is not scaled', { group: id, reason })
     }
+    for (const [id, { forbids, reason }] of holds)
+      this.#log(said, `hold of ${id}`, 'a node group is held', { group: id, forbids, reason }, 'info')
     for (const node of nodes) {
       const { name } = node.metadata
       const reason = unresolved.get(name)
@@ -46,8 +48,14 @@ export class GroupFaults {
     this.#logged = said
   }
 
-  #log(said: Map<string, string>, about: string, message: string, fields: Fields): void {
+  #log(
+    said: Map<string, string>,
+    about: string,
+    message: string,
+    fields: Fields,
+    level: 'info' | 'warn' = 'warn',
+  ): void {
     said.set(about, fields.reason)
-    if (this.#logged.get(about) !== fields.reason) this.#reporting.logger.warn(message, fields)
+    if (this.#logged.get(about) !== fields.reason) this.#reporting.logger[level](message, fields)
   }
 }

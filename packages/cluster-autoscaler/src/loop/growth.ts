@@ -157,6 +157,7 @@ export class Growth {
       ),
       unscheduledPodsCanBeScheduled: unscheduled.filter((pod) => !pending.has(pod)),
       templates: view.templates,
+      holds: view.index.holds,
       startMs: view.nowMs,
       endMs: slicing.clock.now(),
     })

@@ -7,7 +7,7 @@ import type { GroupReport, NodeCounts, RunningReport } from '../status/status-re
 
 export function reportOf(
   nowMs: number,
-  { groups, faults }: Pick<NodeGroupIndex, 'groups' | 'faults'>,
+  { groups, faults, holds }: Pick<NodeGroupIndex, 'groups' | 'faults' | 'holds'>,
   registry: ClusterStateRegistry,
   candidatesByGroup: ReadonlyMap<string, number>,
 ): RunningReport {
@@ -28,6 +28,7 @@ export function reportOf(
       }),
     ),
     faults,
+    holds,
   }
 }
 

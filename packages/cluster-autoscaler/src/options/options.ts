@@ -2,6 +2,7 @@
  * Settings of the Cluster Autoscaler mode, from its flags (cluster-autoscaler.md 8). Times in milliseconds.
  */
 import type { TopologySpreadConstraint } from '@tenon/api'
+import type { NodeGroupOptions } from '@tenon/provider'
 
 /** Minimum and maximum of a resource in the whole cluster. */
 export interface ResourceRange {
@@ -139,6 +140,21 @@ export interface ScaleDownOptions extends DrainOptions {
   /** Bytes. */
   readonly memory: ResourceRange
   readonly gpus: readonly GpuRange[]
+}
+
+/** The options of one group. */
+export function scaleDownOptionsOf(
+  options: ScaleDownOptions,
+  own: NodeGroupOptions | undefined,
+): ScaleDownOptions {
+  if (own === undefined) return options
+  return {
+    ...options,
+    unneededTimeMs: own.scaleDownUnneededMs ?? options.unneededTimeMs,
+    unreadyTimeMs: own.scaleDownUnreadyMs ?? options.unreadyTimeMs,
+    utilizationThreshold: own.scaleDownUtilizationThreshold ?? options.utilizationThreshold,
+    gpuUtilizationThreshold: own.scaleDownGpuUtilizationThreshold ?? options.gpuUtilizationThreshold,
+  }
 }
 
 export interface StatusOptions {

@@ -11,7 +11,7 @@ const minute = 60_000
 /** Plans of ten minutes for a large and a small pod on two new nodes of group `g`. */
 function plansForTwo(): { readonly plans: PodPlans; readonly pods: readonly [Pod, Pod] } {
   const pods = [aPod('large', { cpu: '3' }), aPod('small', { cpu: '1' })] as const
-  const plans = new PodPlans(10 * minute)
+  const plans = new PodPlans(() => 10 * minute)
   const nodes = pods.map((pod) => ({ groupId: 'g', pods: [pod] }))
   plans.add(nodes, new Set(['old']), startMs)
   return { plans, pods }
@@ -83,7 +83,7 @@ describe('plans for pods', () => {
       [[aPod('a', { owner: 'x', labels: { app: 'x' } })], [aPod('b', { owner: 'x', labels: { app: 'x' } })]],
       [[aPod('a', { cpu: '1' }), aPod('b', { cpu: '2' })]],
     ]) {
-      const plans = new PodPlans(minute)
+      const plans = new PodPlans(() => minute)
       plans.add(
         nodes.map((pods) => ({ groupId: 'g', pods })),
         new Set(),

@@ -42,15 +42,15 @@ export interface PlannedPod {
  * only has its latest plan.
  */
 export class PodPlans {
-  readonly #lifetimeMs: number
+  readonly #lifetimeMs: (groupId: string) => number
   #places: readonly Place[] = []
   /** Names of nodes that were assigned to plans, even if these have ended. */
   readonly #taken = new Set<string>()
   /** The nomination that we wrote, by UID of the pod. */
   readonly #nominations = new Map<string, string>()
 
-  /** @param lifetimeMs how long a node may take to appear. */
-  constructor(lifetimeMs: number) {
+  /** @param lifetimeMs how long a node of a group may take to appear. */
+  constructor(lifetimeMs: (groupId: string) => number) {
     this.#lifetimeMs = lifetimeMs
   }
 
@@ -58,9 +58,9 @@ export class PodPlans {
   add(nodes: readonly PlannedNode[], before: ReadonlySet<string>, nowMs: number): void {
     const kinds = new Set(nodes.flatMap(({ pods }) => pods.map(kindOf)))
     const matters = nodes.length > 1 && kinds.size > 1
-    const endsAtMs = nowMs + this.#lifetimeMs
     const added = nodes.map(({ groupId, pods }): Place => {
       const uids = new Set(pods.map(({ metadata }) => metadata.uid ?? ''))
+      const endsAtMs = nowMs + this.#lifetimeMs(groupId)
       return { groupId, pods: uids, matters, before, endsAtMs, node: undefined }
     })
     const planned = new Set(added.flatMap(({ pods }) => [...pods]))

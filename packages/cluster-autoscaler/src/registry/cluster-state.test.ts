@@ -127,6 +127,7 @@ test('CAS-30 a request that is not met in 15 min times out and backs the group o
       sinceMs: startMs,
       deadlineMs: startMs + 15 * minute,
       afterMs: 15 * minute + 1,
+      takesBack: 4,
     },
   ])
   const failedMs = startMs + 15 * minute + 1

@@ -2,9 +2,9 @@
  * The state of groups that is kept between loops: upcoming nodes, health and back-off (cluster-autoscaler.md 2.4, 2.5,
  * 2.7, 2.8). Pure: time and facts are arguments.
  */
-import type { GroupInstance, NodeGroup } from '@tenon/provider'
+import type { GroupInstance } from '@tenon/provider'
 import { durationText } from '@tenon/runtime'
-import type { LoopView } from '../model.ts'
+import { type LoopView, noGroups } from '../model.ts'
 import type { RegistryOptions } from '../options/options.ts'
 import { type Backoff, GroupBackoff, type ScaleUpFailure } from './backoff.ts'
 import { CreateErrors, type FailedCreations } from './create-errors.ts'
@@ -29,6 +29,13 @@ export interface RegistryUpdate {
   readonly failedCreations: readonly FailedCreations[]
 }
 
+/** A request that timed out, and after how long. */
+export interface TimedOut extends ScaleUpRequest {
+  readonly afterMs: number
+  /** How many nodes the group's target may be lowered by; not more than what is missing. */
+  readonly takesBack: number
+}
+
 /** A group that has been smaller than its target for too long. */
 export interface SizeFix {
   readonly groupId: string
@@ -48,39 +55,50 @@ const deletionMemoryMs = 5 * 60_000
 export class ClusterStateRegistry {
   readonly #options: RegistryOptions
   readonly #unregistered = new UnregisteredInstances()
-  readonly #requests: ScaleUpRequests
+  readonly #requests = new ScaleUpRequests()
   readonly #backoff: GroupBackoff
   readonly #createErrors = new CreateErrors()
   readonly #deletions = new Map<string, readonly number[]>()
-  #groups: ReadonlyMap<string, NodeGroup> = new Map()
+  #index = noGroups
   #readiness = new ClusterReadiness({
     nowMs: 0,
     nodes: [],
-    groupOf: new Map(),
+    index: this.#index,
     unregistered: [],
-    maxNodeStartupTimeMs: 0,
+    maxStartupMs: () => 0,
     isLong: () => false,
   })
+  #lastMs: number | undefined
   #ranges = new Map<string, AcceptableRange>()
   #incorrect = new Map<string, IncorrectSize>()
 
   constructor(options: RegistryOptions) {
     this.#options = options
-    this.#requests = new ScaleUpRequests(options.maxNodeProvisionTimeMs)
     this.#backoff = new GroupBackoff(options)
   }
 
   update(input: RegistryInput): RegistryUpdate {
     const { nowMs, nodes, index, instances } = input
-    this.#groups = index.groups
-    this.#unregistered.update({ nowMs, nodes, groupIds: index.groups.keys(), instances })
-    this.#readiness = new ClusterReadiness({
+    this.#index = index
+    const elapsedMs = Math.max(0, nowMs - (this.#lastMs ?? nowMs))
+    this.#lastMs = nowMs
+    for (const groupId of index.holds.keys())
+      if (this.#isPaused(groupId)) this.#requests.extend(groupId, elapsedMs)
+    this.#unregistered.update({
       nowMs,
       nodes,
       groupOf: index.groupOf,
+      groupIds: index.groups.keys(),
+      instances,
+      pausedMs: (groupId) => (this.#isPaused(groupId) ? elapsedMs : 0),
+    })
+    this.#readiness = new ClusterReadiness({
+      nowMs,
+      nodes,
+      index,
       unregistered: this.#unregistered.all(),
-      maxNodeStartupTimeMs: this.#options.maxNodeStartupTimeMs,
-      isLong: ({ sinceMs }) => this.#isTooOld(sinceMs, nowMs),
+      maxStartupMs: (groupId) => this.#maxStartupMs(groupId),
+      isLong: (instance) => this.#isTooOld(instance, nowMs),
     })
     const timedOut = this.#endRequests(nowMs)
     const failedCreations = this.#reduceByFailures(instances, nowMs)
@@ -147,14 +165,14 @@ export class ClusterStateRegistry {
    * again.
    */
   upcomingOf(groupId: string, nowMs: number): number {
-    const group = this.#groups.get(groupId)
+    const group = this.#index.groups.get(groupId)
     if (group === undefined || this.#backoff.of(groupId, nowMs) !== undefined) return 0
     const readiness = this.readinessOf(groupId)
     const missing = Math.max(0, missingNodes(group.targetSize, readiness))
     if (this.hasLiveRequest(groupId)) return missing
     const starting = this.#unregistered
       .of(groupId)
-      .filter((instance) => isStarting(instance) && !this.#isTooOld(instance.sinceMs, nowMs))
+      .filter((instance) => isStarting(instance) && !this.#isTooOld(instance, nowMs))
     return Math.min(missing, starting.length + (readiness?.notStarted.length ?? 0))
   }
 
@@ -162,7 +180,7 @@ export class ClusterStateRegistry {
    * The cloud has accepted `delta` more nodes, or will not provide `-delta` of those that it had accepted.
    */
   registerScaleUp(groupId: string, delta: number, nowMs: number): void {
-    this.#requests.add(groupId, delta, nowMs)
+    this.#requests.add(groupId, delta, nowMs, this.#maxProvisionMs(groupId))
   }
 
   /** Starts the group's back-off. Registered nodes that will not come are not subtracted. */
@@ -177,13 +195,17 @@ export class ClusterStateRegistry {
 
   /** By group id: members that could not be created and must be removed. */
   instancesToReplace(): ReadonlyMap<string, readonly GroupInstance[]> {
-    return new Map(this.#createErrors.groupIds().map((groupId) => [groupId, this.#createErrors.of(groupId)]))
+    const groupIds = this.#createErrors.groupIds().filter((groupId) => this.#mayShrink(groupId))
+    return new Map(groupIds.map((groupId) => [groupId, this.#createErrors.of(groupId)]))
   }
 
   /** Groups whose target should be lowered to their actual size. */
   sizeFixes(nowMs: number): readonly SizeFix[] {
     return [...this.#incorrect.values()]
-      .filter(({ registered, target, sinceMs }) => registered < target && this.#isTooOld(sinceMs, nowMs))
+      .filter(
+        (size) =>
+          size.registered < size.target && this.#mayShrink(size.groupId) && this.#isTooOld(size, nowMs),
+      )
       .map(({ groupId, registered, target }) => ({ groupId, delta: target - registered }))
   }
 
@@ -195,10 +217,11 @@ export class ClusterStateRegistry {
     nowMs: number,
     removalsInProgress: (groupId: string) => number,
   ): readonly UnregisteredRemoval[] {
-    return [...this.#groups.values()].flatMap((group): readonly UnregisteredRemoval[] => {
+    return [...this.#index.groups.values()].flatMap((group): readonly UnregisteredRemoval[] => {
+      if (!this.#mayShrink(group.id)) return []
       const old = this.#unregistered
         .of(group.id)
-        .filter(({ sinceMs }) => this.#isTooOld(sinceMs, nowMs))
+        .filter((instance) => this.#isTooOld(instance, nowMs))
         .toSorted((a, b) => a.sinceMs - b.sinceMs || (a.providerId < b.providerId ? -1 : 1))
       if (old.length === 0) return []
       const spare = this.#options.forceDeleteUnregisteredNodes
@@ -209,33 +232,54 @@ export class ClusterStateRegistry {
     })
   }
 
-  #isTooOld(sinceMs: number, nowMs: number): boolean {
-    return nowMs > sinceMs + this.#options.maxNodeProvisionTimeMs
+  #isTooOld(
+    { groupId, sinceMs }: { readonly groupId: string; readonly sinceMs: number },
+    nowMs: number,
+  ): boolean {
+    return nowMs > sinceMs + this.#maxProvisionMs(groupId)
+  }
+
+  #maxProvisionMs(groupId: string): number {
+    return this.#index.options.get(groupId)?.maxNodeProvisionMs ?? this.#options.maxNodeProvisionTimeMs
+  }
+
+  #maxStartupMs(groupId: string | undefined): number {
+    const own = groupId === undefined ? undefined : this.#index.options.get(groupId)
+    return own?.maxNodeStartupMs ?? this.#options.maxNodeStartupTimeMs
+  }
+
+  #mayShrink(groupId: string): boolean {
+    return !this.#index.holds.has(groupId)
+  }
+
+  #isPaused(groupId: string): boolean {
+    return this.#index.holds.get(groupId)?.forbids === 'all'
   }
 
   #endRequests(nowMs: number): readonly TimedOut[] {
     const timedOut: TimedOut[] = []
     for (const request of this.#requests.all()) {
-      const group = this.#groups.get(request.groupId)
-      const isMet =
-        group === undefined || missingNodes(group.targetSize, this.readinessOf(request.groupId)) <= 0
+      const group = this.#index.groups.get(request.groupId)
+      const readiness = this.readinessOf(request.groupId)
+      const isMet = group === undefined || missingNodes(group.targetSize, readiness) <= 0
       const isLate = nowMs > request.deadlineMs
       if (isMet || isLate) this.#requests.remove(request.groupId)
       if (isMet || !isLate) continue
-      const late = { ...request, afterMs: nowMs - request.sinceMs }
+      const absent = group.targetSize - (readiness?.registered.length ?? 0)
+      const takesBack = this.#mayShrink(group.id) ? Math.max(0, Math.min(request.increase, absent)) : 0
+      const late = { ...request, afterMs: nowMs - request.sinceMs, takesBack }
       timedOut.push(late)
       this.#backoff.fail(request.groupId, { code: 'timeout', message: timeoutText(late) }, nowMs)
     }
     return timedOut
   }
 
-  /** A member that failed without a pending request is only removed. */
+  /** A member that failed without a pending request is only removed. Those of a paused group wait. */
   #reduceByFailures(instances: RegistryInput['instances'], nowMs: number): readonly FailedCreations[] {
-    const failures = this.#createErrors
-      .update(instances)
-      .filter(({ groupId }) => this.hasLiveRequest(groupId))
+    const examined = new Map([...instances].filter(([groupId]) => !this.#isPaused(groupId)))
+    const failures = this.#createErrors.update(examined).filter(({ groupId }) => this.hasLiveRequest(groupId))
     for (const { groupId, code, message, count } of failures) {
-      this.#requests.add(groupId, -count, nowMs)
+      this.#requests.add(groupId, -count, nowMs, this.#maxProvisionMs(groupId))
       this.#backoff.fail(groupId, { code, message }, nowMs)
     }
     return failures
@@ -250,7 +294,7 @@ export class ClusterStateRegistry {
   }
 
   #acceptableRanges(): Map<string, AcceptableRange> {
-    const entries = [...this.#groups.values()].map(({ id, targetSize }) => {
+    const entries = [...this.#index.groups.values()].map(({ id, targetSize }) => {
       const longUnregistered = this.readinessOf(id)?.longUnregistered.length ?? 0
       const increase = this.requestOf(id)?.increase ?? 0
       const deletions = this.#deletions.get(id)?.length ?? 0
@@ -262,7 +306,7 @@ export class ClusterStateRegistry {
   /** A group whose members are unknown is not checked. */
   #incorrectSizes(nowMs: number, instances: RegistryInput['instances']): Map<string, IncorrectSize> {
     const next = new Map<string, IncorrectSize>()
-    for (const { id, targetSize } of this.#groups.values()) {
+    for (const { id, targetSize } of this.#index.groups.values()) {
       const readiness = this.readinessOf(id)
       if (readiness === undefined || !instances.has(id) || !isSizeIncorrect(targetSize, readiness)) continue
       const registered = readiness.registered.length
@@ -281,11 +325,6 @@ export class ClusterStateRegistry {
 
 function isStarting({ state, hadNode }: UnregisteredInstance): boolean {
   return !hadNode && (state === 'creating' || state === 'running')
-}
-
-/** A request that timed out, and after how long. */
-export interface TimedOut extends ScaleUpRequest {
-  readonly afterMs: number
 }
 
 /** With seconds, as `--max-node-provision-time` may be less than a minute. */

@@ -14,7 +14,7 @@ function stage(answer: () => Promise<'done' | 'unsupported'>) {
     return answer()
   }
   const dependencies = {
-    groups: { decreaseTargetSize },
+    groups: { decreaseTargetSize, group: () => undefined },
     events: {
       status: (type: string, reason: string) => void told.push(`${type} ${reason}`),
       object: () => undefined,
@@ -50,7 +50,7 @@ test('CAS-30 texts tell in seconds how long a short time of provisioning was', (
 })
 
 test('a size that cannot be taken back is told and stops nothing', async () => {
-  const request = { groupId: 'a', increase: 2, sinceMs: 0, deadlineMs: 1, afterMs: 2 }
+  const request = { groupId: 'a', increase: 2, sinceMs: 0, deadlineMs: 1, afterMs: 2, takesBack: 2 }
   const failed = { groupId: 'b', code: 'QUOTA', message: 'none left', count: 3 }
   const { told, dependencies, signal } = stage(() => Promise.reject(new NodeGroupError('no')))
   await applyUpdate({ timedOut: [request], failedCreations: [failed] }, dependencies, signal)

@@ -2,11 +2,10 @@
 import type { NodeGroups } from '@tenon/provider'
 import { type Logger, messageOf } from '@tenon/runtime'
 import type { EventSink } from '../model.ts'
-import { type RegistryUpdate, type SizeFix, timeoutText } from './cluster-state.ts'
-import type { ScaleUpRequest } from './scale-up-requests.ts'
+import { type RegistryUpdate, type SizeFix, type TimedOut, timeoutText } from './cluster-state.ts'
 
 export interface EffectDependencies {
-  readonly groups: Pick<NodeGroups, 'decreaseTargetSize'>
+  readonly groups: Pick<NodeGroups, 'decreaseTargetSize' | 'group'>
   readonly events: EventSink
   /** Counts a failed scale-up and its nodes. */
   readonly countFailure: (groupId: string, reason: string, nodes: number) => void
@@ -31,24 +30,25 @@ export async function applyUpdate(
   for (const request of update.timedOut) {
     events.status('Warning', 'ScaleUpTimedOut', timeoutText(request))
     countFailure(request.groupId, 'timeout', request.increase)
-    await takeBack(request, dependencies, signal)
+    if (request.takesBack > 0) await takeBack(request, dependencies, signal)
   }
 }
 
 async function takeBack(
-  { groupId, increase }: ScaleUpRequest,
+  { groupId, takesBack }: TimedOut,
   { groups, events, logger }: EffectDependencies,
   signal: AbortSignal,
 ): Promise<void> {
   try {
-    const result = await groups.decreaseTargetSize(groupId, increase, signal)
-    logger.info('scale-up timed out', { nodeGroup: groupId, increase, sizeTakenBack: result === 'done' })
+    const result = await groups.decreaseTargetSize(groupId, takesBack, signal)
+    const sizeTakenBack = result === 'done'
+    logger.info('scale-up timed out', { nodeGroup: groupId, nodes: takesBack, sizeTakenBack })
   } catch (error) {
     if (signal.aborted) throw error
     events.status(
       'Warning',
       'FailedToRevertScaleUp',
-      `could not take ${increase} nodes of group ${groupId} back: ${messageOf(error)}`,
+      `could not take ${takesBack} nodes of group ${groupId} back: ${messageOf(error)}`,
     )
   }
 }
@@ -65,7 +65,11 @@ export async function fixSizes(
   let isAnyFixed = false
   for (const { groupId, delta } of fixes) {
     try {
+      const before = groups.group(groupId)?.targetSize
       if ((await groups.decreaseTargetSize(groupId, delta, signal)) === 'unsupported') continue
+      // The cloud keeps what others have requested: then the loop must go on.
+      const after = groups.group(groupId)?.targetSize
+      if (before !== undefined && after !== undefined && after >= before) continue
       isAnyFixed = true
       logger.info('lowered the size of a node group to the nodes that it has', { nodeGroup: groupId, delta })
     } catch (error) {

@@ -29,9 +29,12 @@ export function isBeingDeleted(node: Node): boolean {
   return (node.spec?.taints ?? []).some(({ key }) => key === toBeDeletedTaint)
 }
 
-/** @param maxStartupMs how long a new node may take to become ready. */
-export function nodeState(node: Node, nowMs: number, maxStartupMs: number): NodeState {
-  if (isBeingDeleted(node)) return 'deleted'
+/**
+ * @param maxStartupMs how long a new node may take to become ready.
+ * @param hasInstance as the cloud says; undefined = the deletion taint tells.
+ */
+export function nodeState(node: Node, nowMs: number, maxStartupMs: number, hasInstance?: boolean): NodeState {
+  if (hasInstance === undefined ? isBeingDeleted(node) : !hasInstance) return 'deleted'
   const conditions = node.status?.conditions ?? []
   if (conditions.some(({ type, status }) => type === 'Suspended' && status === 'True')) return 'suspended'
   if (isNodeReady(node)) return 'ready'

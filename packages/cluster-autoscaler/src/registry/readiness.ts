@@ -1,5 +1,6 @@
 /** Nodes of a group or the cluster by state (cluster-autoscaler.md 2.4). */
 import type { Node } from '@tenon/api'
+import type { NodeGroupIndex } from '../model.ts'
 import { type NodeState, nodeState } from './node-state.ts'
 import type { UnregisteredInstance } from './unregistered.ts'
 
@@ -34,10 +35,10 @@ function noNodes(): Lists {
 export interface ReadinessInput {
   readonly nowMs: number
   readonly nodes: readonly Node[]
-  /** By node name. */
-  readonly groupOf: ReadonlyMap<string, string>
+  readonly index: Pick<NodeGroupIndex, 'groupOf' | 'hasInstance'>
   readonly unregistered: readonly UnregisteredInstance[]
-  readonly maxNodeStartupTimeMs: number
+  /** Of a group; undefined = of nodes outside groups. */
+  readonly maxStartupMs: (groupId: string | undefined) => number
   readonly isLong: (instance: UnregisteredInstance) => boolean
 }
 
@@ -50,10 +51,11 @@ export class ClusterReadiness {
     const totals = noNodes()
     this.totals = totals
     for (const node of input.nodes) {
-      const state = nodeState(node, input.nowMs, input.maxNodeStartupTimeMs)
       const { name } = node.metadata
+      const groupId = input.index.groupOf.get(name)
+      const hasInstance = input.index.hasInstance.get(name)
+      const state = nodeState(node, input.nowMs, input.maxStartupMs(groupId), hasInstance)
       addNode(totals, name, state)
-      const groupId = input.groupOf.get(name)
       if (groupId !== undefined) addNode(this.#lists(groupId), name, state)
     }
     for (const instance of input.unregistered) {

@@ -1,6 +1,7 @@
 /** Builders for tests of the registry. */
 import type { Node, NodeCondition } from '@tenon/api'
 import type { GroupInstance, NodeGroup } from '@tenon/provider'
+import { type NodeGroupIndex, noGroups } from '../model.ts'
 import { defaultOptions, type RegistryOptions } from '../options/options.ts'
 import { ClusterStateRegistry, type RegistryUpdate } from './cluster-state.ts'
 
@@ -52,6 +53,8 @@ export interface Facts {
   readonly groups: readonly NodeGroup[]
   /** By group id; node names begin with the id and `-`, others are in no group. */
   readonly nodes: readonly Node[]
+  /** What else the cloud tells of groups and nodes. */
+  readonly index?: Partial<NodeGroupIndex>
   /** Absent = exactly those that are nodes. */
   readonly instances?: ReadonlyMap<string, readonly GroupInstance[]>
 }
@@ -73,7 +76,7 @@ export function observe(registry: ClusterStateRegistry, facts: Facts): RegistryU
   return registry.update({
     nowMs: startMs + (facts.afterMs ?? 0),
     nodes: facts.nodes,
-    index: { groups, groupOf, unresolved: new Map(), faults: new Map() },
+    index: { ...noGroups, groups, groupOf, ...facts.index },
     instances: facts.instances ?? members,
   })
 }

@@ -72,8 +72,9 @@ export class InstanceRemover {
     const { events, metrics, logger } = reporting
     let doomed: readonly Removable[] = instances
     try {
-      const isRegistered = registeredIn(await this.#dependencies.listNodes(signal))
-      doomed = instances.filter((instance) => !isRegistered(instance))
+      // Whatever group the node is in: its name is enough to leave the instance alone.
+      const isRegistered = registeredIn(await this.#dependencies.listNodes(signal), () => true)
+      doomed = instances.filter((instance) => !isRegistered({ ...instance, groupId }))
       if (doomed.length === 0) return
       const ids = doomed.map(({ providerId }) => providerId)
       await groups.deleteInstances(groupId, ids, signal, { belowMinimum })

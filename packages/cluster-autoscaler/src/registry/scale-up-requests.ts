@@ -8,28 +8,34 @@ export interface ScaleUpRequest {
 }
 
 export class ScaleUpRequests {
-  readonly #maxNodeProvisionTimeMs: number
   readonly #requests = new Map<string, ScaleUpRequest>()
 
-  constructor(maxNodeProvisionTimeMs: number) {
-    this.#maxNodeProvisionTimeMs = maxNodeProvisionTimeMs
-  }
-
-  /** @param delta more nodes, which restarts the timeout, or fewer if negative. */
-  add(groupId: string, delta: number, nowMs: number): void {
+  /**
+   * @param delta more nodes, which restarts the timeout, or fewer if negative.
+   * @param provisionMs how long nodes of the group may take to register.
+   */
+  add(groupId: string, delta: number, nowMs: number, provisionMs: number): void {
     const before = this.#requests.get(groupId)
     const increase = (before?.increase ?? 0) + delta
     if (increase <= 0) {
       this.#requests.delete(groupId)
       return
     }
-    const newDeadlineMs = nowMs + this.#maxNodeProvisionTimeMs
+    const newDeadlineMs = nowMs + provisionMs
     this.#requests.set(groupId, {
       groupId,
       increase,
       sinceMs: before?.sinceMs ?? nowMs,
       deadlineMs: delta > 0 ? newDeadlineMs : (before?.deadlineMs ?? newDeadlineMs),
     })
+  }
+
+  /** The group was paused for so long: its request has as much more time. */
+  extend(groupId: string, ms: number): void {
+    const request = this.#requests.get(groupId)
+    if (request === undefined) return
+    const { sinceMs, deadlineMs } = request
+    this.#requests.set(groupId, { ...request, sinceMs: sinceMs + ms, deadlineMs: deadlineMs + ms })
   }
 
   of(groupId: string): ScaleUpRequest | undefined {

@@ -18,9 +18,13 @@ export interface UnregisteredInstance {
 export interface UnregisteredInput {
   readonly nowMs: number
   readonly nodes: readonly Node[]
+  /** By node name. */
+  readonly groupOf: ReadonlyMap<string, string>
   readonly groupIds: Iterable<string>
   /** By group id. For absent groups, the previous state is kept. */
   readonly instances: ReadonlyMap<string, readonly GroupInstance[]>
+  /** For how long the group was paused since the last update; its instances have as much more time. */
+  readonly pausedMs: (groupId: string) => number
 }
 
 export class UnregisteredInstances {
@@ -28,7 +32,7 @@ export class UnregisteredInstances {
   #seenWithNode = new Set<string>()
 
   update(input: UnregisteredInput): void {
-    const isRegistered = registeredIn(input.nodes)
+    const isRegistered = registeredIn(input.nodes, (name, groupId) => input.groupOf.get(name) === groupId)
     const next = new Map<string, readonly UnregisteredInstance[]>()
     const seenWithNode = new Set<string>()
     for (const groupId of input.groupIds) {
@@ -41,14 +45,15 @@ export class UnregisteredInstances {
         )
         continue
       }
+      const hasNode = (member: GroupInstance) => isRegistered({ ...member, groupId })
       for (const member of members)
-        if (isRegistered(member) || this.#seenWithNode.has(member.providerId))
-          seenWithNode.add(member.providerId)
-      const sinceOf = new Map(before.map(({ providerId, sinceMs }) => [providerId, sinceMs]))
+        if (hasNode(member) || this.#seenWithNode.has(member.providerId)) seenWithNode.add(member.providerId)
+      const pausedMs = input.pausedMs(groupId)
+      const sinceOf = new Map(before.map(({ providerId, sinceMs }) => [providerId, sinceMs + pausedMs]))
       next.set(
         groupId,
         members
-          .filter((member) => mayStillRegister(member) && !isRegistered(member))
+          .filter((member) => mayStillRegister(member) && !hasNode(member))
           .map((member) => ({
             ...member,
             groupId,
@@ -75,20 +80,31 @@ function mayStillRegister({ state, error }: GroupInstance): boolean {
   return error === undefined && state !== 'deleting'
 }
 
+/** What identifies an instance. */
+export type IdentifiedInstance = Pick<UnregisteredInstance, 'groupId' | 'providerId' | 'nodeName'>
+
 /**
  * Whether an instance has a node. A node without a provider ID is found by name: the cloud controller sets the ID late,
- * and its instance must not look as if it had never registered.
+ * and its instance must not look as if it had never registered. So is a node of the instance's group with another ID,
+ * as a failed instance may have lost that of its node.
+ * @param isInGroup whether a node of this name is in the group.
  */
 export function registeredIn(
   nodes: readonly Node[],
-): (instance: { readonly providerId: string; readonly nodeName?: string }) => boolean {
+  isInGroup: (nodeName: string, groupId: string) => boolean,
+): (instance: IdentifiedInstance) => boolean {
   const providerIds = new Set<string>()
+  const names = new Set<string>()
   const namesWithoutId = new Set<string>()
   for (const { metadata, spec } of nodes) {
     const providerId = spec?.providerID ?? ''
+    names.add(metadata.name)
     if (providerId === '') namesWithoutId.add(metadata.name)
     else providerIds.add(providerId)
   }
-  return ({ providerId, nodeName }) =>
-    providerIds.has(providerId) || (nodeName !== undefined && namesWithoutId.has(nodeName))
+  return ({ providerId, nodeName, groupId }) => {
+    if (providerIds.has(providerId)) return true
+    if (nodeName === undefined || !names.has(nodeName)) return false
+    return namesWithoutId.has(nodeName) || isInGroup(nodeName, groupId)
+  }
 }

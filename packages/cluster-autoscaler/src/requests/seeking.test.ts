@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import type { ProvisioningRequest } from '@tenon/api'
 import { PodReader, Snapshot, VolumeIndex } from '@tenon/filters'
 import { eventLoopTurns, silentLogger, VirtualClock } from '@tenon/runtime'
+import { noGroups } from '../model.ts'
 import { defaultOptions } from '../options/options.ts'
 import { aPod, startMs } from '../testing/objects.test-support.ts'
 import { KnownRequests } from './known-requests.ts'
@@ -39,7 +40,7 @@ test('GNG-50 a request of which it cannot be found out whether there is room say
   const view = {
     nowMs: startMs,
     nodes: [],
-    index: { groups: new Map(), groupOf: new Map(), unresolved: new Map(), faults: new Map() },
+    index: noGroups,
     templates: new Map(),
     instances: new Map(),
     snapshot,

@@ -7,6 +7,8 @@ import { renderUtilization, type Utilization } from './nodes/utilization.ts'
 export type UnremovableReason =
   | { readonly kind: 'UnexpectedError'; readonly message: string }
   | { readonly kind: 'NotAutoscaled' }
+  /** The cloud reports that its group must not shrink at present. */
+  | { readonly kind: 'NodeGroupHeld'; readonly groupId: string; readonly reason: string }
   | { readonly kind: 'NodeGroupMinSizeReached'; readonly groupId: string; readonly minSize: number }
   /** Its removal failed in a recent simulation, for this reason. */
   | { readonly kind: 'RecentlyUnremovable'; readonly untilMs: number; readonly since: UnremovableReason }
@@ -46,6 +48,8 @@ export function renderReason(reason: UnremovableReason): string {
       return reason.message
     case 'NotAutoscaled':
       return 'it is in no node group'
+    case 'NodeGroupHeld':
+      return `its node group ${reason.groupId} is held: ${reason.reason}`
     case 'NodeGroupMinSizeReached':
       return `its node group ${reason.groupId} would fall below its minimum of ${reason.minSize}`
     case 'RecentlyUnremovable':

@@ -1,6 +1,6 @@
 /** Metrics of scale-down (cluster-autoscaler.md 7.3). */
 import type { Clock } from '@tenon/runtime'
-import type { MetricSink } from '../model.ts'
+import type { MetricSink, NodeGroupIndex } from '../model.ts'
 import type { ScaleDownOptions } from '../options/options.ts'
 import { type Choice, neededMs } from './choice/choose.ts'
 import type { Plan, UnneededNode } from './planning/planner.ts'
@@ -10,6 +10,12 @@ interface Overdue {
   readonly dueMs: number
   /** Its last reason to stay, as a label. */
   readonly delayReason: string
+}
+
+interface PlanContext {
+  readonly isCooling: boolean
+  readonly nowMs: number
+  readonly groupOptions: NodeGroupIndex['options']
 }
 
 export class ScaleDownMetrics {
@@ -25,17 +31,14 @@ export class ScaleDownMetrics {
   }
 
   /** The result of a loop. `choice` is absent if no choice was made. */
-  plan(
-    plan: Plan,
-    choice: Choice | undefined,
-    { isCooling, nowMs }: { isCooling: boolean; nowMs: number },
-  ): void {
+  plan(plan: Plan, choice: Choice | undefined, context: PlanContext): void {
+    const { isCooling } = context
     this.#sink.set('unneeded_nodes_count', plan.unneeded.length)
     this.#sink.set('scale_down_in_cooldown', isCooling ? 1 : 0)
     if (this.#options.tracksSkippedNodes)
       this.#sink.set('max_node_skip_eval_duration_seconds', plan.longestSkipMs / 1000)
     this.#unremovable(plan, choice)
-    if (this.#options.tracksRemovalLatency) this.#follow(plan, choice, { isCooling, nowMs })
+    if (this.#options.tracksRemovalLatency) this.#follow(plan, choice, context)
     for (const { reason } of choice?.refused ?? []) {
       if (reason.kind !== 'MinimalResourceLimitExceeded') continue
       const limit = reason.resource === 'cpu' ? 'CpuResourceLimit' : 'MemoryResourceLimit'
@@ -70,16 +73,12 @@ export class ScaleDownMetrics {
   }
 
   /** Follows nodes whose unneeded time has passed, until they are removed or needed again. */
-  #follow(
-    plan: Plan,
-    choice: Choice | undefined,
-    { isCooling, nowMs }: { isCooling: boolean; nowMs: number },
-  ): void {
+  #follow(plan: Plan, choice: Choice | undefined, { isCooling, nowMs, groupOptions }: PlanContext): void {
     const reasons = new Map((choice?.refused ?? []).map(({ nodeName, reason }) => [nodeName, reason.kind]))
     const overdue = new Map<string, Overdue>()
     for (const unneeded of plan.unneeded) {
       const { name } = unneeded.node.metadata
-      const dueMs = unneeded.sinceMs + neededMs(unneeded, this.#options)
+      const dueMs = unneeded.sinceMs + neededMs(unneeded, this.#options, groupOptions)
       if (dueMs > nowMs) continue
       const delayReason =
         reasons.get(name) ?? (isCooling ? 'InCooldown' : (this.#overdue.get(name)?.delayReason ?? ''))

@@ -3,7 +3,7 @@ import type { Node, Pod, PodDisruptionBudget, PodSpec, ResourceList, Taint } fro
 import { PodReader, Snapshot, VolumeIndex } from '@tenon/filters'
 import type { NodeGroup } from '@tenon/provider'
 import { annotations, toBeDeletedTaint } from '../names.ts'
-import type { LoopView, PodController } from '../model.ts'
+import { type LoopView, type NodeGroupIndex, noGroups, type PodController } from '../model.ts'
 import { defaultOptions, type ScaleDownOptions } from '../options/options.ts'
 import type { DeviceUse } from './nodes/device-use.ts'
 import { type Plan, Planner, type PlannerInput } from './planning/planner.ts'
@@ -152,6 +152,8 @@ export interface ClusterFacts {
   readonly groupOf?: ReadonlyMap<string, string>
   readonly unresolved?: ReadonlyMap<string, string>
   readonly faults?: ReadonlyMap<string, string>
+  /** What else the cloud tells. */
+  readonly index?: Partial<NodeGroupIndex>
   readonly controllerOf?: (kind: string, namespace: string, name: string) => PodController | undefined
   readonly atMs?: number
   readonly reader?: PodReader
@@ -176,10 +178,12 @@ export function aView(facts: ClusterFacts): LoopView {
     nowMs: facts.atMs ?? startMs,
     nodes,
     index: {
+      ...noGroups,
       groups: new Map(groups.map((group) => [group.id, group])),
       groupOf: new Map(groupOf),
       unresolved: facts.unresolved ?? new Map(),
       faults: facts.faults ?? new Map(),
+      ...facts.index,
     },
     templates: new Map(),
     instances: new Map(),

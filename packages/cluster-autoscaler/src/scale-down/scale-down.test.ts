@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { noGroups } from '../model.ts'
 import { annotations, deletionCandidateTaint, toBeDeletedTaint } from '../names.ts'
 import { during, FakeCluster } from './fake-cluster.test-support.ts'
 import { aGroup, aNode, anyTaint, aPod, aRoom, minute, second } from './scale-down.test-support.ts'
@@ -136,12 +137,7 @@ test('writing marks ends after 3 seconds', async () => {
 })
 
 async function startUp(cluster: FakeCluster, scaleDown: ReturnType<FakeCluster['scaleDown']>): Promise<void> {
-  const index = {
-    groups: cluster.groups,
-    groupOf: cluster.groupOf,
-    unresolved: new Map<string, string>(),
-    faults: new Map<string, string>(),
-  }
+  const index = { ...noGroups, groups: cluster.groups, groupOf: cluster.groupOf }
   await scaleDown.startUp([...cluster.nodes.values()], index, new AbortController().signal)
 }
 

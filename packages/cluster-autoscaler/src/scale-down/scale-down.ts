@@ -27,7 +27,7 @@ import { ScaleDownMetrics } from './scale-down-metrics.ts'
 
 export interface ScaleDownDependencies {
   readonly options: AutoscalerOptions
-  readonly nodeGroups: Pick<NodeGroups, 'deleteInstances' | 'groupOf' | 'instances'>
+  readonly nodeGroups: Pick<NodeGroups, 'deleteInstances' | 'groupOf' | 'holdOf' | 'instances'>
   readonly cluster: {
     readonly reader: ClusterReader
     readonly writer: ClusterWriter
@@ -126,7 +126,11 @@ export class ScaleDown {
       },
     })
     const choice = isCooling || plan.unneeded.length === 0 ? undefined : this.#choose(plan, input.view)
-    this.#metrics.plan(plan, choice, { isCooling, nowMs: input.view.nowMs })
+    this.#metrics.plan(plan, choice, {
+      isCooling,
+      nowMs: input.view.nowMs,
+      groupOptions: input.view.index.options,
+    })
     const step =
       choice === undefined ? idleStep(isCooling) : await this.#start(choice, input.view.nowMs, signal)
     await this.#softTaint(plan, input, signal)
@@ -175,6 +179,7 @@ export class ScaleDown {
       unneeded: plan.unneeded,
       nodes: view.nodes,
       groups: view.index.groups,
+      groupOptions: view.index.options,
       inProgress: this.#tracker.countsByGroup(),
       draining: this.#tracker.draining().size,
       options: this.#deps.options.scaleDown,

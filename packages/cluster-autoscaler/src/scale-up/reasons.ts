@@ -8,7 +8,7 @@ export type SkipReason =
   | { readonly kind: 'quota'; readonly exceeded: readonly LimitedResource[] }
   /** The account's instance quota is used up. */
   | { readonly kind: 'instanceQuota' }
-  /** A problem of the group's cloud, settings or permissions. */
+  /** A problem of the group's cloud, settings or permissions, or a hold. */
   | { readonly kind: 'fault'; readonly reason: string }
   | { readonly kind: 'maxNodesTotal' }
   | { readonly kind: 'notChosen' }

@@ -3,7 +3,7 @@ import type { Node, Pod } from '@tenon/api'
 import { PodReader, Snapshot, VolumeIndex } from '@tenon/filters'
 import type { NodeGroup } from '@tenon/provider'
 import { eventLoopTurns, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
-import type { LoopView, NodeTemplate } from '../model.ts'
+import { type LoopView, noGroups, type NodeTemplate } from '../model.ts'
 import { defaultOptions, type ScaleUpOptions } from '../options/options.ts'
 import { FakeGroups } from '../testing/fake-groups.test-support.ts'
 import { startMs } from '../testing/objects.test-support.ts'
@@ -56,7 +56,12 @@ export async function scaleUp(scene: Scene): Promise<Played> {
   const unused = () => Promise.reject(new Error('this expander is not in the test'))
   const scaling = new ScaleUp({
     options,
-    cloud: { nodeGroups: cloud, registry, plans: new PodPlans(options.maxBinpackingMs), isDryRun: false },
+    cloud: {
+      nodeGroups: cloud,
+      registry,
+      plans: new PodPlans(() => options.maxBinpackingMs),
+      isDryRun: false,
+    },
     reporting: { events, metrics, logger: silentLogger },
     chooser: expanderChain(options.expanders, { reader, random, priority: unused, grpc: unused }),
     reader,
@@ -88,9 +93,8 @@ function viewOf(scene: Omit<Scene, 'pods'>, reader: PodReader): LoopView {
     nowMs: startMs,
     nodes,
     index: {
+      ...noGroups,
       groups: new Map(scene.groups.map(({ group }) => [group.id, group])),
-      groupOf: new Map(),
-      unresolved: new Map(),
       faults: scene.faults ?? new Map(),
     },
     templates,

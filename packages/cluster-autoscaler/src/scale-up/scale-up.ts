@@ -437,7 +437,7 @@ function increasesToMinSize(question: MinSizeQuestion): readonly GroupIncrease[]
   const { index, templates, safetyOf, quotas, maxNodesTotal } = question
   return [...index.groups.values()].flatMap((group): GroupIncrease[] => {
     if (group.targetSize >= group.minSize || index.faults.has(group.id)) return []
-    if (safetyOf(group.id) !== 'safe') return []
+    if (safetyOf(group.id) !== 'safe' || index.holds.get(group.id)?.forbids === 'all') return []
     const template = templates.get(group.id)
     const wanted = Math.min(group.minSize, group.maxSize) - group.targetSize
     const inTotal = maxNodesTotal > 0 ? Math.min(wanted, maxNodesTotal - group.targetSize) : wanted

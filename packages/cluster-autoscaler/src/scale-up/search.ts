@@ -100,6 +100,8 @@ function skipReasonOf(group: NodeGroup, question: SearchQuestion): SkipReason | 
   const { view, safetyOf, quotas } = question
   const fault = view.index.faults.get(group.id)
   if (fault !== undefined) return { kind: 'fault', reason: fault }
+  const hold = view.index.holds.get(group.id)
+  if (hold?.forbids === 'all') return { kind: 'fault', reason: hold.reason }
   const safety = safetyOf(group.id)
   if (safety === 'unhealthy') return { kind: 'notReady' }
   if (safety === 'backoff') return { kind: 'backoff' }

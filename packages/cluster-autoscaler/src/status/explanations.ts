@@ -69,12 +69,15 @@ export class Explanations {
     }
   }
 
-  groups(groups: Iterable<NodeGroup>, { groups: reports, faults }: RunningReport): void {
+  groups(groups: Iterable<NodeGroup>, { groups: reports, faults, holds }: RunningReport): void {
     const byId = new Map(reports.map((each) => [each.id, each]))
     for (const { id, name, minSize, maxSize, targetSize } of groups) {
       const report = byId.get(id)
+      const hold = holds.get(id)
+      const frozen = hold?.forbids === 'all' ? 'changed' : 'shrunk'
       const state = [
         faults.get(id) === undefined ? undefined : `it is not scaled: ${faults.get(id)}`,
+        hold === undefined ? undefined : `it is not ${frozen}: ${hold.reason}`,
         report?.isHealthy === false ? 'too many of its nodes are not ready' : undefined,
         report?.isScalingUp === true ? 'nodes of it are on their way' : undefined,
         report?.backoff === undefined

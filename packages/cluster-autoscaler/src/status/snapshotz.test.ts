@@ -9,6 +9,7 @@ const node: Node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' } }
 const snapshot: DebuggingSnapshot = {
   nodes: Array.from({ length: 120 }, () => ({ node, pods: [] })),
   unscheduledPodsCanBeScheduled: [],
+  holds: new Map([['g', { forbids: 'all', reason: 'its Cluster is paused' }]]),
   templates: new Map([['constructor', { node, pods: [] }]]),
   startMs: Date.parse('2026-01-01T00:00:00Z'),
   endMs: Date.parse('2026-01-01T00:00:01Z'),
@@ -50,11 +51,13 @@ test('CAS-110 of two requests at the same time the second is refused', async () 
     'StartTimestamp',
     'EndTimestamp',
     'TemplateNodes',
+    'NodeGroupHolds',
   ])
   assert.equal((parsed['NodeList'] as unknown[]).length, 120)
   assert.deepEqual(JSON.parse(JSON.stringify(parsed['TemplateNodes'])), {
     constructor: { Node: node, Pods: [] },
   })
+  assert.deepEqual(parsed['NodeGroupHolds'], { g: { Forbids: 'all', Reason: 'its Cluster is paused' } })
   // Nobody waits any more.
   server.provide(snapshot)
 })

@@ -1,5 +1,6 @@
 /** `/snapshotz`: the state of a loop, for debugging (cluster-autoscaler.md 7.4). */
 import type { Node, Pod } from '@tenon/api'
+import type { GroupHold } from '@tenon/provider'
 import { type HttpHandler, type HttpResponse, oneChunk, rfc3339Micro, type Turns } from '@tenon/runtime'
 import type { NodeTemplate } from '../model.ts'
 
@@ -9,6 +10,8 @@ export interface DebuggingSnapshot {
   /** Pods without a node that fit on existing nodes. */
   readonly unscheduledPodsCanBeScheduled: readonly Pod[]
   readonly templates: ReadonlyMap<string, NodeTemplate>
+  /** By group id: what must not be changed at present. */
+  readonly holds: ReadonlyMap<string, GroupHold>
   readonly startMs: number
   readonly endMs: number
 }
@@ -100,7 +103,10 @@ async function* snapshotText(snapshot: DebuggingSnapshot, turns: Turns): AsyncGe
     yield `${separator}${JSON.stringify(group)}:${JSON.stringify(entry(template))}`
     separator = ','
   }
-  yield '}}'
+  const holds = Object.fromEntries(
+    [...snapshot.holds].map(([group, { forbids, reason }]) => [group, { Forbids: forbids, Reason: reason }]),
+  )
+  yield `},"NodeGroupHolds":${JSON.stringify(holds)}}`
 }
 
 /** Elements between two yields to the event loop. */

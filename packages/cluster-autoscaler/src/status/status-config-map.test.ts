@@ -26,6 +26,7 @@ const running: RunningReport = {
   cluster: { isHealthy: true, counts: none, isScalingUp: false, candidates: 0 },
   groups: [],
   faults: new Map(),
+  holds: new Map(),
 }
 
 function stage() {

@@ -44,6 +44,7 @@ function report(fields: Partial<RunningReport> = {}): RunningReport {
     },
     groups: [group()],
     faults: new Map(),
+    holds: new Map(),
     ...fields,
   }
 }
@@ -199,6 +200,17 @@ test('groups that cannot be scaled are told with the reason, ten of them', () =>
     /^hello; not scaled now: pool-0: the cloud answered 500; .*pool-9: .*; and 2 more$/,
   )
   assert.equal(parsed(report()).message, undefined)
+})
+
+test('CAG-54 CAG-55 groups that are held are told with the reason', () => {
+  const holds = new Map([
+    ['a', { forbids: 'shrinking', reason: 'MachineDeployment a is rolling out' }],
+    ['b', { forbids: 'all', reason: 'Cluster b is paused' }],
+  ] as const)
+  assert.equal(
+    parsed(report({ holds })).message,
+    'not changed now: b: Cluster b is paused; not shrunk now: a: MachineDeployment a is rolling out',
+  )
 })
 
 test('texts of the cloud do not break the document', () => {

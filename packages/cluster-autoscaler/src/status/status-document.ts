@@ -1,11 +1,12 @@
 /** The text of the status ConfigMap (cluster-autoscaler.md 7.1). Pure. */
+import type { GroupHold } from '@tenon/provider'
 import { rfc3339 } from '@tenon/runtime'
 import { stringify } from 'yaml'
 import type { GroupReport, NodeCounts, RunningReport, StatusReport } from './status-report.ts'
 
 const longestMessage = 500
 const cutMark = '<truncated>'
-/** Maximum listed faults; the rest is counted. */
+/** Maximum listed faults, and holds; the rest is counted. */
 const mostFaults = 10
 
 /** Remembers when each status last changed. */
@@ -131,12 +132,25 @@ function healthWord(isHealthy: boolean): string {
   return isHealthy ? 'Healthy' : 'Unhealthy'
 }
 
-function messageOf({ message, faults }: RunningReport): string {
-  const shown = [...faults].slice(0, mostFaults).map(([id, reason]) => `${id}: ${cutMessage(reason)}`)
-  const rest = faults.size - shown.length
-  const about =
-    shown.length === 0 ? '' : `not scaled now: ${shown.join('; ')}${rest > 0 ? `; and ${rest} more` : ''}`
-  return [message, about].filter((text) => text !== '').join('; ')
+function messageOf({ message, faults, holds }: RunningReport): string {
+  const held = (forbids: GroupHold['forbids']) =>
+    [...holds].flatMap(([id, hold]) => (hold.forbids === forbids ? [[id, hold.reason] as const] : []))
+  return [
+    message,
+    listOf('not scaled now', [...faults]),
+    listOf('not changed now', held('all')),
+    listOf('not shrunk now', held('shrinking')),
+  ]
+    .filter((text) => text !== '')
+    .join('; ')
+}
+
+/** Groups with reasons; empty if there are none. */
+function listOf(title: string, reasons: readonly (readonly [id: string, reason: string])[]): string {
+  if (reasons.length === 0) return ''
+  const shown = reasons.slice(0, mostFaults).map(([id, reason]) => `${id}: ${cutMessage(reason)}`)
+  const rest = reasons.length - shown.length
+  return `${title}: ${shown.join('; ')}${rest > 0 ? `; and ${rest} more` : ''}`
 }
 
 function cutMessage(message: string): string {

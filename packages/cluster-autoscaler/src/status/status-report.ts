@@ -1,5 +1,7 @@
 /** The status of the cluster and its groups in one loop (cluster-autoscaler.md 7.1). Plain data. */
 
+import type { GroupHold } from '@tenon/provider'
+
 /** Nodes by state. */
 export interface NodeCounts {
   readonly registered: number
@@ -43,6 +45,8 @@ export interface RunningReport {
   readonly groups: readonly GroupReport[]
   /** By group id: why it cannot be scaled at present. */
   readonly faults: ReadonlyMap<string, string>
+  /** By group id: what must not be changed at present. */
+  readonly holds: ReadonlyMap<string, GroupHold>
 }
 
 export type StatusReport =

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { DaemonSet, Node, Pod, PodSpec } from '@tenon/api'
 import { PodReader } from '@tenon/filters'
+import { noGroups } from '../model.ts'
 import { defaultOptions, type TaintOptions, type TemplateOptions } from '../options/options.ts'
 import { aGroup } from '../testing/fake-groups.test-support.ts'
 import { aNode, aPod, startMs } from '../testing/objects.test-support.ts'
@@ -40,10 +41,9 @@ function templates({ options, taints }: Pick<Scene, 'options' | 'taints'> = {}) 
 function templateOf(scene: Scene, from = templates(scene), nowMs = startMs) {
   const { nodes, pods = [], daemonSets = [] } = scene
   const index = {
+    ...noGroups,
     groups: new Map([['g', aGroup('g')]]),
     groupOf: new Map(nodes.map(({ metadata: { name } }) => [name, 'g'])),
-    unresolved: new Map(),
-    faults: new Map(),
   }
   const podsOn = (name: string) => pods.filter(({ spec }) => spec.nodeName === name)
   return from.update({ nowMs, nodes, index, podsOn, daemonSets }).get('g')

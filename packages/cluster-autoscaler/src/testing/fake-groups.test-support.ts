@@ -2,12 +2,14 @@
 import type { Node } from '@tenon/api'
 import {
   type GroupFault,
+  type GroupHold,
   type GroupInstance,
   type GroupOfNode,
   type Increase,
   type NodeExample,
   type NodeGroup,
   NodeGroupError,
+  type NodeGroupOptions,
   type NodeGroups,
 } from '@tenon/provider'
 
@@ -28,6 +30,13 @@ export class FakeGroups implements NodeGroups {
   /** `verb group argument`, in order. */
   readonly calls: string[] = []
   refreshError: Error | undefined
+  gpuLabel?: string
+  readonly holds = new Map<string, GroupHold>()
+  readonly options = new Map<string, NodeGroupOptions>()
+  /** Whether the instance of a node exists, by its name; others are not known. */
+  readonly existing = new Map<string, boolean>()
+  /** Whether sizes can be lowered. */
+  canDecrease = false
 
   constructor(groups: readonly NodeGroup[]) {
     for (const group of groups) this.groups.set(group.id, group)
@@ -52,12 +61,24 @@ export class FakeGroups implements NodeGroups {
     return Promise.resolve(groupId === undefined ? { kind: 'none' } : { kind: 'group', groupId })
   }
 
-  /** Examples by group id. */
-  readonly examples = new Map<string, Node>()
+  /** Examples by group id, or why there is none. */
+  readonly examples = new Map<string, NodeExample | NodeGroupError>()
 
   exampleNode(groupId: string): Promise<NodeExample | undefined> {
-    const node = this.examples.get(groupId)
-    return Promise.resolve(node && { node })
+    const example = this.examples.get(groupId)
+    return example instanceof NodeGroupError ? Promise.reject(example) : Promise.resolve(example)
+  }
+
+  optionsOf(groupId: string): NodeGroupOptions {
+    return this.options.get(groupId) ?? {}
+  }
+
+  holdOf(groupId: string): GroupHold | undefined {
+    return this.holds.get(groupId)
+  }
+
+  hasInstance(node: Node): Promise<boolean | undefined> {
+    return Promise.resolve(this.existing.get(node.metadata.name))
   }
 
   instances(groupId: string): Promise<readonly GroupInstance[]> {
@@ -89,8 +110,11 @@ export class FakeGroups implements NodeGroups {
     return Promise.resolve()
   }
 
-  decreaseTargetSize(groupId: string, delta: number): Promise<'unsupported'> {
+  decreaseTargetSize(groupId: string, delta: number): Promise<'done' | 'unsupported'> {
     this.calls.push(`decrease ${groupId} ${delta}`)
-    return Promise.resolve('unsupported')
+    const group = this.groups.get(groupId)
+    if (!this.canDecrease || group === undefined) return Promise.resolve('unsupported')
+    this.groups.set(groupId, { ...group, targetSize: group.targetSize - delta })
+    return Promise.resolve('done')
   }
 }

@@ -47,6 +47,7 @@ function choose(nodes: readonly UnneededNode[], { options, ...input }: Input = {
     unneeded: nodes,
     nodes: nodes.map(({ node }) => node),
     groups: new Map([['g', aGroup('g', 100, 0)]]),
+    groupOptions: new Map(),
     inProgress: new Map(),
     draining: 0,
     options: someOptions(options),

@@ -1,7 +1,8 @@
 /** Which unneeded nodes are removed now (cluster-autoscaler.md 6.5). */
 import type { Node } from '@tenon/api'
 import type { NodeGroup } from '@tenon/provider'
-import type { ScaleDownOptions } from '../../options/options.ts'
+import type { NodeGroupIndex } from '../../model.ts'
+import { type ScaleDownOptions, scaleDownOptionsOf } from '../../options/options.ts'
 import { isScaleDownDisabled } from '../planning/eligibility.ts'
 import type { UnneededNode } from '../planning/planner.ts'
 import type { UnremovableNode, UnremovableReason } from '../reasons.ts'
@@ -13,6 +14,8 @@ export interface ChoiceInput {
   /** All registered nodes. */
   readonly nodes: readonly Node[]
   readonly groups: ReadonlyMap<string, NodeGroup>
+  /** By group id: options that replace `options`. */
+  readonly groupOptions: NodeGroupIndex['options']
   /** Deletions in progress by group id. */
   readonly inProgress: ReadonlyMap<string, number>
   /** Nodes that are being drained. */
@@ -51,7 +54,12 @@ export function chooseNodes(input: ChoiceInput): Choice {
 }
 
 /** How long a node must have been unneeded. */
-export function neededMs({ isReady }: Pick<UnneededNode, 'isReady'>, options: ScaleDownOptions): number {
+export function neededMs(
+  { isReady, groupId }: Pick<UnneededNode, 'isReady' | 'groupId'>,
+  all: ScaleDownOptions,
+  ofGroups: NodeGroupIndex['options'],
+): number {
+  const options = scaleDownOptionsOf(all, ofGroups.get(groupId))
   return isReady ? options.unneededTimeMs : options.unreadyTimeMs
 }
 
@@ -73,9 +81,12 @@ function byRank(a: UnneededNode, b: UnneededNode): number {
   return byTime || (a.node.metadata.name < b.node.metadata.name ? -1 : 1)
 }
 
-function timeReason(unneeded: UnneededNode, { nowMs, options }: ChoiceInput): UnremovableReason | undefined {
+function timeReason(
+  unneeded: UnneededNode,
+  { nowMs, options, groupOptions }: ChoiceInput,
+): UnremovableReason | undefined {
   if (isScaleDownDisabled(unneeded.node)) return { kind: 'ScaleDownDisabledAnnotation' }
-  const needed = neededMs(unneeded, options)
+  const needed = neededMs(unneeded, options, groupOptions)
   const forMs = nowMs - unneeded.sinceMs
   if (needed > 0 && forMs <= needed) {
     const kind = unneeded.isReady ? 'NotUnneededLongEnough' : 'NotUnreadyLongEnough'

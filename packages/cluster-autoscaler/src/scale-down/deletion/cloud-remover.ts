@@ -13,7 +13,7 @@ import type { DeletionFailure } from './deletion-job.ts'
 import { type NodeCheckDependencies, checkNodeNow } from './node-look.ts'
 
 export interface RemoverDependencies extends NodeCheckDependencies {
-  readonly nodeGroups: Pick<NodeGroups, 'deleteInstances' | 'groupOf' | 'instances'>
+  readonly nodeGroups: Pick<NodeGroups, 'deleteInstances' | 'groupOf' | 'holdOf' | 'instances'>
   readonly reader: ClusterReader
   readonly clock: Clock
   readonly logger: Logger
@@ -162,6 +162,8 @@ export class CloudRemover {
     const group = await this.#deps.nodeGroups.groupOf(newest, signal)
     if (group.kind !== 'group' || group.groupId !== groupId)
       return refused(`node ${name} is not known to be in node group ${groupId}`)
+    const hold = this.#deps.nodeGroups.holdOf?.(groupId)
+    if (hold !== undefined) return refused(`node group ${groupId} is held: ${hold.reason}`)
     const look = await checkNodeNow(name, this.#deps, signal)
     if (look.kind === 'stays') return refused(look.why)
     const [moved] = look.toMove

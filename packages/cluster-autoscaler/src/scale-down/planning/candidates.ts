@@ -49,6 +49,8 @@ function refusal(node: Node, { index, delayedUntilMs }: CandidateInput): Unremov
   if (fault !== undefined) return { kind: 'UnexpectedError', message: fault }
   const group = index.groups.get(groupId)
   if (group === undefined) return { kind: 'UnexpectedError', message: `node group ${groupId} is not known` }
+  const hold = index.holds.get(groupId)
+  if (hold !== undefined) return { kind: 'NodeGroupHeld', groupId, reason: hold.reason }
   if (group.targetSize <= group.minSize) {
     return { kind: 'NodeGroupMinSizeReached', groupId, minSize: group.minSize }
   }

@@ -1,8 +1,8 @@
 /** Finds unneeded nodes, and since when they are unneeded (cluster-autoscaler.md 6.1 to 6.3). */
 import type { Node } from '@tenon/api'
 import type { SnapshotMark } from '@tenon/filters'
-import type { LoopView } from '../../model.ts'
-import type { ScaleDownOptions } from '../../options/options.ts'
+import type { LoopView, NodeGroupIndex } from '../../model.ts'
+import { type ScaleDownOptions, scaleDownOptionsOf } from '../../options/options.ts'
 import { isNodeReady } from '../../registry/node-state.ts'
 import { DisruptionBudgets } from '../drain/disruption-budgets.ts'
 import { type Drain, emptinessOf } from '../drain/node-drain.ts'
@@ -22,7 +22,7 @@ export interface PlannerInput {
   readonly view: Pick<LoopView, 'nowMs' | 'index' | 'snapshot' | 'lookups'>
   /** Registered nodes, except those that the snapshot shows as upcoming. */
   readonly nodes: readonly Node[]
-  /** Names of nodes being deleted, or deleted but with an existing Node. */
+  /** Names of nodes that this process deletes, or has deleted but with an existing Node. */
   readonly goingNodes: ReadonlySet<string>
   /** By group id: until when it is left alone. */
   readonly delayedUntilMs: ReadonlyMap<string, number>
@@ -110,7 +110,9 @@ export class Planner {
 
   *#search(input: PlannerInput): Generator<undefined, Search, undefined> {
     const { view, goingNodes } = input
-    const present = input.nodes.filter(({ metadata }) => !goingNodes.has(metadata.name))
+    const isGoing = ({ metadata: { name } }: Node) =>
+      goingNodes.has(name) || view.index.hasInstance.get(name) === false
+    const present = input.nodes.filter((node) => !isGoing(node))
     const drain = drainContext(view, this.#options)
     const candidates = yield* candidatesOf({
       nodes: present,
@@ -123,7 +125,7 @@ export class Planner {
           drain,
         ),
     })
-    const going = input.nodes.filter(({ metadata }) => goingNodes.has(metadata.name))
+    const going = input.nodes.filter(isGoing)
     const search: Search = {
       found: [],
       unremovable: [
@@ -135,7 +137,7 @@ export class Planner {
     }
     const destinations = new Set(present.map(({ metadata }) => metadata.name))
     const context = { snapshot: view.snapshot, drain, destinations, hints: this.#hints }
-    const limit = this.#limit()
+    const limit = this.#limit(view.index)
     const eligible = yield* this.#eligible(candidates.nodes, input, search.unremovable)
     let looked = 0
     for (const { node, utilization } of eligible) {
@@ -169,29 +171,31 @@ export class Planner {
     input: PlannerInput,
     unremovable: UnremovableNode[],
   ): Generator<undefined, readonly Eligible[], undefined> {
-    const { nowMs, snapshot, lookups } = input.view
+    const { nowMs, snapshot, lookups, index } = input.view
     const context = {
       nowMs,
       snapshot,
       deviceUse: lookups.deviceUse,
-      options: this.#options,
       recentlyUnremovable: (node: Node) => this.#memory.recall(node, nowMs),
     }
     const eligible: Eligible[] = []
     for (const node of nodes) {
       yield
-      const answer = eligibilityOf(node, context)
+      const own = index.options.get(index.groupOf.get(node.metadata.name) ?? '')
+      const options = scaleDownOptionsOf(this.#options, own)
+      const answer = eligibilityOf(node, { ...context, options })
       if (answer.kind === 'refused') unremovable.push(refusedNode(node, answer.reason))
       else eligible.push({ node, utilization: answer.utilization })
     }
     return eligible
   }
 
-  #limit(): number {
+  #limit({ options }: NodeGroupIndex): number {
+    const times = [...options.values()].map(({ scaleDownUnneededMs = 0 }) => scaleDownUnneededMs)
     return removableLimit({
       unneededCount: this.#timers.size,
       parallelism: this.#options.maxParallelism,
-      unneededTimeMs: this.#options.unneededTimeMs,
+      unneededTimeMs: Math.max(this.#options.unneededTimeMs, ...times),
       shortestIntervalMs: this.#shortestIntervalMs,
     })
   }
