@@ -1,5 +1,6 @@
 /** GPUs of nodes (cluster-autoscaler.md 6.2, 7.3). */
 import { type Node, ownValue, parseResource } from '@tenon/api'
+import { asNotReady } from './registry/node-state.ts'
 
 /** GPU resource names; the first that a node has is used. */
 export const gpuResources = [
@@ -16,6 +17,29 @@ export function gpuResourceOf(node: Node): string | undefined {
     const amount = ownValue(node.status?.allocatable, resource)
     return amount !== undefined && parseResource(resource, amount) > 0
   })
+}
+
+/** GPUs of one type. */
+export interface GpuAmount {
+  /** Value of the cloud's GPU label. */
+  readonly type: string
+  readonly count: number
+}
+
+/** The GPUs of a node that has the cloud's label; undefined without it. */
+export function gpusOf(node: Node, label: string | undefined): GpuAmount | undefined {
+  const type = label === undefined ? undefined : ownValue(node.metadata.labels, label)
+  if (type === undefined) return undefined
+  const resource = gpuResourceOf(node)
+  const amount = resource === undefined ? undefined : ownValue(node.status?.allocatable, resource)
+  return { type, count: resource === undefined ? 0 : parseResource(resource, amount ?? 0) }
+}
+
+/** The node; not ready while it has the cloud's GPU label and its GPUs are not allocatable yet. */
+export function asSeenWithGpus(node: Node, label: string | undefined): Node {
+  return gpusOf(node, label)?.count === 0
+    ? asNotReady(node, 'cluster-autoscaler.kubernetes.io/gpu-not-allocatable')
+    : node
 }
 
 /** Labels of counters about nodes: empty without a GPU. Types of GPUs are not distinguished. */

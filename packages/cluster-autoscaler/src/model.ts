@@ -89,7 +89,7 @@ export const noGroups: NodeGroupIndex = {
 /** The input of one loop. */
 export interface LoopView {
   readonly nowMs: number
-  /** Registered nodes as in the API server, but nodes with a startup taint are not ready. */
+  /** Registered nodes as in the API server, but nodes with a startup taint, or without their GPUs, are not ready. */
   readonly nodes: readonly Node[]
   readonly index: NodeGroupIndex
   /** By group id; absent for groups without a known node. */

@@ -2,6 +2,7 @@
 import { consumedBy, type Node, type Pod } from '@tenon/api'
 import type { NodeExample } from '@tenon/provider'
 import { inSlices, messageOf } from '@tenon/runtime'
+import { asSeenWithGpus } from '../gpu.ts'
 import type { LoopView, NodeTemplate } from '../model.ts'
 import { DefaultSpread } from '../pods/default-spread.ts'
 import { classify, isExpendable, type PodClasses } from '../pods/classes.ts'
@@ -20,7 +21,7 @@ type Dependencies = Pick<AutoscalerDependencies, 'options' | 'sources' | 'state'
 export interface SeenNodes {
   /** As in the API server. */
   readonly registered: readonly Node[]
-  /** The same, but nodes with a startup taint are not ready. */
+  /** The same, but nodes with a startup taint, or without their GPUs, are not ready. */
   readonly nodes: readonly Node[]
   readonly index: ResolvedGroups
 }
@@ -50,7 +51,8 @@ export class ClusterViewer {
     const { sources, state, reporting } = this.#deps
     const registered = this.#readable.nodes(sources.cache.nodes())
     countTaints(registered, state.taints, reporting.metrics)
-    const nodes = registered.map((node) => state.taints.asSeen(node))
+    const { gpuLabel } = sources.nodeGroups
+    const nodes = registered.map((node) => asSeenWithGpus(state.taints.asSeen(node), gpuLabel))
     const index = await this.#groups(nodes, signal)
     return { registered, nodes, index }
   }

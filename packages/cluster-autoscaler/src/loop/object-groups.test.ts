@@ -273,6 +273,69 @@ describe('nodes and instances', () => {
   })
 })
 
+describe('GPUs', () => {
+  const gpuLabel = 'cluster-api/accelerator'
+  const gpuNode = (name: string, count: string) =>
+    aNode(name, {
+      labels: { [gpuLabel]: 'g' },
+      ...(count !== '0' && {
+        capacity: { 'nvidia.com/gpu': count },
+        allocatable: { 'nvidia.com/gpu': count },
+      }),
+    })
+  const gpuPod = (name: string, nodeName?: string) =>
+    aPod(name, {
+      owner: name,
+      ...(nodeName !== undefined && { nodeName }),
+      spec: {
+        containers: [
+          {
+            name: 'main',
+            image: 'x',
+            resources: { requests: { 'nvidia.com/gpu': '1' }, limits: { 'nvidia.com/gpu': '1' } },
+          },
+        ],
+      },
+    })
+
+  test('CAG-53 a node with the label but without its GPU is not ready', async () => {
+    const cluster = new FakeCluster({
+      groups: [aGroup('a', { targetSize: 2 })],
+      nodes: { a: [gpuNode('a0', '0'), gpuNode('a1', '1')] },
+    })
+    await cluster.loop()
+    assert.equal(report(cluster).cluster.counts.ready, 2)
+    cluster.cloud.gpuLabel = gpuLabel
+    await cluster.loop()
+    assert.deepEqual([report(cluster).cluster.counts.ready, report(cluster).cluster.counts.unready], [1, 1])
+  })
+
+  test('CAG-53 --gpu-total limits the GPUs of a type, from above and from below', async () => {
+    const gpus = [{ type: 'g', min: 2, max: 2 }]
+    const cluster = new FakeCluster({
+      groups: [aGroup('a', { targetSize: 1 })],
+      nodes: { a: [gpuNode('a0', '1')] },
+      pods: [gpuPod('u', 'a0'), gpuPod('p'), gpuPod('q')],
+      options: { scaleUp: { gpus }, scaleDown: { gpus, unneededTimeMs: minute, delayAfterAddMs: 0 } },
+    })
+    cluster.cloud.gpuLabel = gpuLabel
+    await cluster.loop()
+    assert.equal(cluster.size('a'), 2)
+    cluster.addNode(gpuNode('a1', '1'), 'a')
+    cluster.pods.set('p', gpuPod('p', 'a1'))
+    await cluster.loop()
+    assert.equal(cluster.size('a'), 2)
+    assert.match(
+      cluster.events.of('NotTriggerScaleUp').join(),
+      /exceeded quota: "cluster-wide", resources: g/,
+    )
+    cluster.pods.clear()
+    await cluster.loopFor(5 * minute)
+    assert.equal(cluster.size('a'), 2)
+    assert.match(cluster.explanations.of({ kind: 'node', name: 'a1' }), /fall below its minimum of g/)
+  })
+})
+
 describe('sizes', () => {
   test('a group whose new nodes cannot be described does not stop others', async () => {
     const cluster = new FakeCluster({

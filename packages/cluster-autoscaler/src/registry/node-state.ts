@@ -24,6 +24,14 @@ export function isNodeReady(node: Node): boolean {
   return !(node.spec?.taints ?? []).some(({ key }) => badTaints.has(key))
 }
 
+/** A copy that is not ready. */
+export function asNotReady(node: Node, reason: string): Node {
+  const conditions = (node.status?.conditions ?? []).filter(({ type }) => type !== 'Ready')
+  const ready = node.status?.conditions?.find(({ type }) => type === 'Ready')
+  const notReady = { ...ready, type: 'Ready', status: 'False', reason } as const
+  return { ...node, status: { ...node.status, conditions: [...conditions, notReady] } }
+}
+
 /** Whether this autoscaler has begun to remove a node. */
 export function isBeingDeleted(node: Node): boolean {
   return (node.spec?.taints ?? []).some(({ key }) => key === toBeDeletedTaint)

@@ -1,6 +1,7 @@
 /** Why a node is not removed (cluster-autoscaler.md 6.2 to 6.5), as data; names as in metrics. */
 import type { Pod } from '@tenon/api'
 import { nameOf } from '../pods/pod-traits.ts'
+import type { LimitedResource } from '../scale-up/quotas.ts'
 import type { BlockingReason } from './drain/rules.ts'
 import { renderUtilization, type Utilization } from './nodes/utilization.ts'
 
@@ -22,7 +23,7 @@ export type UnremovableReason =
   | { readonly kind: 'NotUnneededOtherReason'; readonly groupId: string; readonly untilMs: number }
   | { readonly kind: 'NotUnneededLongEnough'; readonly forMs: number; readonly neededMs: number }
   | { readonly kind: 'NotUnreadyLongEnough'; readonly forMs: number; readonly neededMs: number }
-  | { readonly kind: 'MinimalResourceLimitExceeded'; readonly resource: 'cpu' | 'memory' }
+  | { readonly kind: 'MinimalResourceLimitExceeded'; readonly resource: LimitedResource }
   | { readonly kind: 'BlockedByOnCompletionPod'; readonly pod: Pod }
 
 export interface UnremovableNode {

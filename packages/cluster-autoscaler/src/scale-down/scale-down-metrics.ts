@@ -2,6 +2,7 @@
 import type { Clock } from '@tenon/runtime'
 import type { MetricSink, NodeGroupIndex } from '../model.ts'
 import type { ScaleDownOptions } from '../options/options.ts'
+import { limitReasons } from '../scale-up/quotas.ts'
 import { type Choice, neededMs } from './choice/choose.ts'
 import type { Plan, UnneededNode } from './planning/planner.ts'
 
@@ -41,7 +42,8 @@ export class ScaleDownMetrics {
     if (this.#options.tracksRemovalLatency) this.#follow(plan, choice, context)
     for (const { reason } of choice?.refused ?? []) {
       if (reason.kind !== 'MinimalResourceLimitExceeded') continue
-      const limit = reason.resource === 'cpu' ? 'CpuResourceLimit' : 'MemoryResourceLimit'
+      const limit = limitReasons.get(reason.resource)
+      if (limit === undefined) continue
       this.#sink.add('skipped_scale_events_count', 1, { direction: 'down', reason: limit })
     }
   }

@@ -27,7 +27,7 @@ import { ScaleDownMetrics } from './scale-down-metrics.ts'
 
 export interface ScaleDownDependencies {
   readonly options: AutoscalerOptions
-  readonly nodeGroups: Pick<NodeGroups, 'deleteInstances' | 'groupOf' | 'holdOf' | 'instances'>
+  readonly nodeGroups: Pick<NodeGroups, 'deleteInstances' | 'gpuLabel' | 'groupOf' | 'holdOf' | 'instances'>
   readonly cluster: {
     readonly reader: ClusterReader
     readonly writer: ClusterWriter
@@ -180,6 +180,7 @@ export class ScaleDown {
       nodes: view.nodes,
       groups: view.index.groups,
       groupOptions: view.index.options,
+      gpuLabel: this.#deps.nodeGroups.gpuLabel,
       inProgress: this.#tracker.countsByGroup(),
       draining: this.#tracker.draining().size,
       options: this.#deps.options.scaleDown,

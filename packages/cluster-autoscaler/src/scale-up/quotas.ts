@@ -1,18 +1,27 @@
 /**
- * Limits of the whole cluster, `--cores-total` and `--memory-total` (cluster-autoscaler.md 4.3), and the cloud's
- * instance quota.
+ * Limits of the whole cluster, `--cores-total`, `--memory-total` and `--gpu-total` (cluster-autoscaler.md 4.3), and the
+ * cloud's instance quota.
  */
 import { parseResource, type Node } from '@tenon/api'
 import type { InstanceQuota } from '@tenon/provider'
+import { gpusOf } from '../gpu.ts'
 import type { NodeTemplate } from '../model.ts'
-import type { ResourceRange } from '../options/options.ts'
+import type { GpuRange, ResourceRange } from '../options/options.ts'
 
-export type LimitedResource = 'cpu' | 'memory'
+/** `cpu`, `memory`, or a type of GPU. */
+export type LimitedResource = string
+
+/** As in metrics; limits of GPUs have no label there. */
+export const limitReasons: ReadonlyMap<LimitedResource, string> = new Map([
+  ['cpu', 'CpuResourceLimit'],
+  ['memory', 'MemoryResourceLimit'],
+])
 
 export interface ClusterLimits {
   readonly cores: ResourceRange
   /** Bytes. */
   readonly memory: ResourceRange
+  readonly gpus: readonly GpuRange[]
 }
 
 /** Cores may be fractions in thousandths. */
@@ -24,16 +33,27 @@ interface Amounts {
 /** Tracks the use, and how many more nodes of a group are allowed. */
 export class QuotaTracker {
   readonly #limits: ClusterLimits
+  readonly #gpuLabel: string | undefined
   #used: Amounts
+  /** By type. */
+  readonly #usedGpus = new Map<string, number>()
   #instancesLeft: number | undefined
 
   /**
    * @param nodes registered and upcoming ones.
    * @param instances quota of the account; undefined without a limit, or if unknown.
+   * @param gpuLabel label of nodes with a GPU; undefined if types of GPUs are not told apart.
    */
-  constructor(limits: ClusterLimits, nodes: Iterable<Node>, instances: InstanceQuota | undefined) {
+  constructor(
+    limits: ClusterLimits,
+    nodes: readonly Node[],
+    instances: InstanceQuota | undefined,
+    gpuLabel: string | undefined,
+  ) {
     this.#limits = limits
+    this.#gpuLabel = gpuLabel
     this.#used = totalOf(nodes)
+    for (const node of nodes) this.#takeGpus(node, 1)
     this.#instancesLeft = instances && Math.max(0, instances.limit - instances.used)
   }
 
@@ -53,6 +73,8 @@ export class QuotaTracker {
     const exceeded: LimitedResource[] = []
     if (this.#used.cpuMillis + count * cpuMillis > cores.max * 1000) exceeded.push('cpu')
     if (this.#used.memoryBytes + count * memoryBytes > memory.max) exceeded.push('memory')
+    const gpus = gpusOf(node, this.#gpuLabel)
+    if (gpus !== undefined && gpus.count * count > this.#gpusLeft(gpus.type)) exceeded.push(gpus.type)
     return exceeded
   }
 
@@ -65,12 +87,14 @@ export class QuotaTracker {
     if (template === undefined) return Math.max(0, granted)
     const { cpuMillis, memoryBytes } = capacityOf(template.node)
     const { cores, memory } = this.#limits
+    const gpus = gpusOf(template.node, this.#gpuLabel)
     const room = (max: number, used: number, each: number) =>
       each === 0 ? wanted : Math.floor((max - used) / each)
     const most = Math.min(
       granted,
       room(cores.max * 1000, this.#used.cpuMillis, cpuMillis),
       room(memory.max, this.#used.memoryBytes, memoryBytes),
+      gpus === undefined || gpus.count === 0 ? wanted : Math.floor(this.#gpusLeft(gpus.type) / gpus.count),
     )
     return Math.max(0, most)
   }
@@ -83,6 +107,19 @@ export class QuotaTracker {
       cpuMillis: this.#used.cpuMillis + count * cpuMillis,
       memoryBytes: this.#used.memoryBytes + count * memoryBytes,
     }
+    this.#takeGpus(template.node, count)
+  }
+
+  /** Infinite without a limit. */
+  #gpusLeft(type: string): number {
+    const limit = this.#limits.gpus.find((each) => each.type === type)
+    return limit === undefined ? Number.POSITIVE_INFINITY : limit.max - (this.#usedGpus.get(type) ?? 0)
+  }
+
+  #takeGpus(node: Node, count: number): void {
+    const gpus = gpusOf(node, this.#gpuLabel)
+    if (gpus !== undefined)
+      this.#usedGpus.set(gpus.type, (this.#usedGpus.get(gpus.type) ?? 0) + count * gpus.count)
   }
 }
 

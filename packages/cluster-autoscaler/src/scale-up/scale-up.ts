@@ -12,7 +12,7 @@ import { nodeLike } from '../templates/node-templates.ts'
 import type { GroupIncrease } from './balancing.ts'
 import { increasesFor } from './increases.ts'
 import type { ExpansionOption } from './option.ts'
-import { QuotaTracker } from './quotas.ts'
+import { limitReasons, QuotaTracker } from './quotas.ts'
 import { renderRefusals, renderSkipReason, type SkipReason } from './reasons.ts'
 import { type GroupSafety, type Search, searchOptions, type SearchQuestion } from './search.ts'
 
@@ -335,18 +335,20 @@ export class ScaleUp {
   #countSkipped({ skipped }: Search): void {
     for (const reason of skipped.values()) {
       if (reason.kind !== 'quota') continue
-      for (const resource of reason.exceeded)
-        this.#deps.reporting.metrics.add('skipped_scale_events_count', 1, {
-          direction: 'up',
-          reason: resource === 'cpu' ? 'CpuResourceLimit' : 'MemoryResourceLimit',
-        })
+      for (const resource of reason.exceeded) {
+        const limit = limitReasons.get(resource)
+        if (limit === undefined) continue
+        const labels = { direction: 'up', reason: limit }
+        this.#deps.reporting.metrics.add('skipped_scale_events_count', 1, labels)
+      }
     }
   }
 
   async #quotasOf({ snapshot }: LoopView, signal: AbortSignal): Promise<QuotaTracker> {
     const { cloud, options } = this.#deps
     const nodes = snapshot.nodes.flatMap(({ node }) => node ?? [])
-    return new QuotaTracker(options, nodes, await cloud.nodeGroups.instanceQuota?.(signal))
+    const quota = await cloud.nodeGroups.instanceQuota?.(signal)
+    return new QuotaTracker(options, nodes, quota, cloud.nodeGroups.gpuLabel)
   }
 
   #nowMs(): number {

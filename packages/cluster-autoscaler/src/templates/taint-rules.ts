@@ -1,6 +1,7 @@
 /** Which taints of a node mean that it is starting, or only show a status (cluster-autoscaler.md 2.6). */
 import type { Node, Taint } from '@tenon/api'
 import { deletionCandidateTaint, toBeDeletedTaint } from '../names.ts'
+import { asNotReady } from '../registry/node-state.ts'
 import type { TaintOptions } from '../options/options.ts'
 
 const startupPrefixes = [
@@ -66,14 +67,6 @@ export class TaintRules {
   /** The node with its startup taints: not ready while it has one. */
   asSeen(node: Node): Node {
     if (!(node.spec?.taints ?? []).some(({ key }) => this.isStartup(key))) return node
-    const conditions = (node.status?.conditions ?? []).filter(({ type }) => type !== 'Ready')
-    const ready = node.status?.conditions?.find(({ type }) => type === 'Ready')
-    const notReady = {
-      ...ready,
-      type: 'Ready',
-      status: 'False',
-      reason: 'cluster-autoscaler.kubernetes.io/startup-taint',
-    } as const
-    return { ...node, status: { ...node.status, conditions: [...conditions, notReady] } }
+    return asNotReady(node, 'cluster-autoscaler.kubernetes.io/startup-taint')
   }
 }

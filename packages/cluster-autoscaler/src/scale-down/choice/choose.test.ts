@@ -48,6 +48,7 @@ function choose(nodes: readonly UnneededNode[], { options, ...input }: Input = {
     nodes: nodes.map(({ node }) => node),
     groups: new Map([['g', aGroup('g', 100, 0)]]),
     groupOptions: new Map(),
+    gpuLabel: undefined,
     inProgress: new Map(),
     draining: 0,
     options: someOptions(options),

@@ -16,6 +16,8 @@ export interface ChoiceInput {
   readonly groups: ReadonlyMap<string, NodeGroup>
   /** By group id: options that replace `options`. */
   readonly groupOptions: NodeGroupIndex['options']
+  /** Label of nodes with a GPU; undefined if types of GPUs are not told apart. */
+  readonly gpuLabel: string | undefined
   /** Deletions in progress by group id. */
   readonly inProgress: ReadonlyMap<string, number>
   /** Nodes that are being drained. */
@@ -32,7 +34,7 @@ export interface Choice {
 
 /** The nodes to remove now. Those that have been unneeded longest come first. */
 export function chooseNodes(input: ChoiceInput): Choice {
-  const floor = new ResourceFloor(input.nodes, input.options)
+  const floor = new ResourceFloor(input.nodes, input.options, input.gpuLabel)
   const removable = new Map([...input.groups.values()].map((group) => [group.id, roomOf(group, input)]))
   const accepted: UnneededNode[] = []
   const refused: UnremovableNode[] = []
