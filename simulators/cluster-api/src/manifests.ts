@@ -49,18 +49,7 @@ const machineDeployments = sizes
   .map((object) => stringify(object))
   .join('---\n')
 
-/**
- * What `tenon up` applies without a manifest: MachineDeployments, a node class, a NodePool and a workload.
- */
-export const demonstration: string = [
-  machineDeployments,
-  nodeClass('standard'),
-  nodePool({
-    name: 'standard',
-    types,
-    disruption: ['consolidationPolicy: WhenEmptyOrUnderutilized', 'consolidateAfter: 30s'],
-  }),
-  `apiVersion: apps/v1
+const workload = `apiVersion: apps/v1
 kind: Deployment
 metadata:
   name: demo
@@ -82,7 +71,23 @@ spec:
             requests:
               cpu: 500m
               memory: 512Mi
-`,
+`
+
+/** What `tenon up --mode cluster-autoscaler` applies: only the workload, as MachineDeployments exist already. */
+export const nodeGroupDemonstration: string = workload
+
+/**
+ * What `tenon up` applies without a manifest: MachineDeployments, a node class, a NodePool and a workload.
+ */
+export const demonstration: string = [
+  machineDeployments,
+  nodeClass('standard'),
+  nodePool({
+    name: 'standard',
+    types,
+    disruption: ['consolidationPolicy: WhenEmptyOrUnderutilized', 'consolidateAfter: 30s'],
+  }),
+  workload,
 ].join('---\n')
 
 /** The node class of the guided demonstration. */

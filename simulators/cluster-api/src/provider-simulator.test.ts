@@ -1,6 +1,7 @@
 /** The simulated Cluster API as the command line starts it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { kinds as coreKinds } from '@tenon/api'
 import { createCredentials, startDevCluster } from '@tenon/devcluster'
 import { SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 import { parseAllDocuments } from 'yaml'
@@ -8,14 +9,14 @@ import { defaultGroup } from '@tenon/provider-cluster-api'
 import { simulatedKinds } from './kinds.ts'
 import { simulator } from './provider-simulator.ts'
 
-async function started(isHurried: boolean) {
+async function started(isHurried: boolean, hasNodeGroups = false) {
   const clock = new VirtualClock()
   const cluster = startDevCluster({
     clock,
     random: new SeededRandom('up'),
     logger: silentLogger,
     credentials: await createCredentials(clock.now()),
-    simulator: simulator.cloud({ isHurried, bootDelayMs: 2_000 }),
+    simulator: simulator.cloud({ isHurried, hasNodeGroups, bootDelayMs: 2_000 }),
   })
   return { clock, cluster, hub: cluster.server.localAs('kubectl') }
 }
@@ -65,4 +66,35 @@ test('the demonstration of an empty cluster brings its own MachineDeployments', 
       'Deployment demo',
     ],
   )
+})
+
+test('for the Cluster Autoscaler mode there are three MachineDeployments with sizes, one at zero with its capacity annotated', async (t) => {
+  const { clock, cluster, hub } = await started(true, true)
+  t.after(() => cluster.stop())
+  await clock.advance(20_000)
+  const found = hub.list(kinds.deployment).map(({ metadata: { annotations, labels, name }, spec }) => ({
+    name,
+    replicas: spec?.replicas,
+    sizes: ['min', 'max'].map(
+      (which) => annotations?.[`cluster.x-k8s.io/cluster-api-autoscaler-node-group-${which}-size`],
+    ),
+    annotated: annotations?.['capacity.cluster-autoscaler.kubernetes.io/cpu'],
+    reported: hub.get(kinds.template, 'default', name)?.status?.capacity?.['cpu'],
+    labels: Object.keys(labels ?? {}),
+  }))
+  const common = { labels: ['cluster.x-k8s.io/cluster-name'] }
+  assert.deepEqual(found, [
+    { name: 'batch', replicas: 0, sizes: ['0', '4'], annotated: undefined, reported: '8', ...common },
+    { name: 'reserve', replicas: 0, sizes: ['0', '2'], annotated: '16', reported: undefined, ...common },
+    { name: 'workers', replicas: 1, sizes: ['1', '6'], annotated: undefined, reported: '4', ...common },
+  ])
+  const [node, ...others] = cluster.server.localAs('kubectl').list(coreKinds.node)
+  assert.deepEqual([node?.status?.capacity?.['cpu'], node?.spec?.taints, others], ['4', undefined, []])
+  hub.setScale(kinds.deployment, 'default', 'reserve', 1)
+  await clock.advance(20_000)
+  const reserve = cluster.server
+    .localAs('kubectl')
+    .list(coreKinds.node)
+    .find(({ metadata }) => metadata.labels?.['node.kubernetes.io/instance-type'] === 'large')
+  assert.equal(reserve?.status?.capacity?.['cpu'], '16')
 })

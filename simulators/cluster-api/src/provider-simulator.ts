@@ -1,10 +1,16 @@
 /** The simulated Cluster API as `tenon up` and `tenon devcluster` use it: the cluster is its own hub. */
 import type { LocalApi } from '@tenon/devcluster'
 import type { ProviderSimulator } from '@tenon/provider'
-import { demonstration, tourNodeClass, tourNodePool, tourTeamPool } from './manifests.ts'
+import {
+  demonstration,
+  nodeGroupDemonstration,
+  tourNodeClass,
+  tourNodePool,
+  tourTeamPool,
+} from './manifests.ts'
 import type { ClusterApiSettings } from './settings.ts'
 import { clusterApiSimulator } from './simulator.ts'
-import { installSizes, pricePerHour } from './sizes.ts'
+import { installGroups, installSizes, pricePerHour } from './sizes.ts'
 
 const exactly = (ms: number) => ({ minMs: ms, maxMs: ms })
 
@@ -19,7 +25,7 @@ const hurried: Partial<ClusterApiSettings> = {
 
 /** A cluster that is its own hub, with MachineDeployments for the guided demonstration. */
 export const simulator: ProviderSimulator = {
-  cloud: ({ bootDelayMs, isHurried = false }) => {
+  cloud: ({ bootDelayMs, isHurried = false, hasNodeGroups = false }) => {
     const simulated = clusterApiSimulator({
       settings: {
         ...(isHurried && hurried),
@@ -29,7 +35,8 @@ export const simulator: ProviderSimulator = {
     return {
       prepare: (api: LocalApi) => {
         simulated.prepare(api)
-        if (isHurried) installSizes(api)
+        if (hasNodeGroups) installGroups(api)
+        else if (isHurried) installSizes(api)
       },
       start: (parts) => {
         const started = simulated.start(parts)
@@ -39,6 +46,8 @@ export const simulator: ProviderSimulator = {
   },
   settings: () => ({}),
   demonstration,
+  // The mode finds them by their annotations.
+  nodeGroups: { specs: [], demonstration: nodeGroupDemonstration },
   tour: {
     cluster: 'cluster of Cluster API',
     nodeClass: tourNodeClass,

@@ -71,6 +71,61 @@ export function deploymentOf({ name, price }: Size): FullDeployment {
   }
 }
 
+/** A MachineDeployment that the Cluster Autoscaler mode scales. */
+interface Group {
+  readonly name: string
+  readonly size: Size
+  readonly replicas: number
+  /** Maximum number of Machines. */
+  readonly most: number
+  /** Whether the MachineDeployment states its capacity; otherwise its infrastructure template does. */
+  readonly isAnnotated?: true
+}
+
+/** Creates the MachineDeployments of the Cluster Autoscaler mode, with their templates, unless they exist. */
+export function installGroups(hub: LocalApi): void {
+  const [small, medium, large] = sizes
+  if (small === undefined || medium === undefined || large === undefined) return
+  const groups: readonly Group[] = [
+    { name: 'workers', size: small, replicas: 1, most: 6 },
+    { name: 'batch', size: medium, replicas: 0, most: 4 },
+    { name: 'reserve', size: large, replicas: 0, most: 2, isAnnotated: true },
+  ]
+  for (const group of groups) {
+    createUnlessThere(hub, served.template, groupTemplateOf(group))
+    createUnlessThere(hub, served.deployment, groupOf(group))
+  }
+}
+
+function groupTemplateOf({ name, size, isAnnotated }: Group): InfrastructureTemplate {
+  const { metadata, spec, ...template } = templateOf(size)
+  // A template without capacity reports none.
+  const shape = { ...(isAnnotated ? {} : spec?.template?.spec), registersUnregistered: false }
+  return { ...template, metadata: { ...metadata, name }, spec: { template: { spec: shape } } }
+}
+
+function groupOf({ name, size, replicas, most, isAnnotated }: Group): FullDeployment {
+  const { metadata: _, spec, ...deployment } = deploymentOf({ ...size, name })
+  const { minSize, maxSize } = namesOf(defaultGroup)
+  return {
+    ...deployment,
+    metadata: {
+      name,
+      namespace: workloadCluster.namespace,
+      annotations: {
+        [minSize]: String(replicas),
+        [maxSize]: String(most),
+        [capacityAnnotations.labels]: `${labels.instanceType}=${size.name},${labels.zone}=a`,
+        ...(isAnnotated && {
+          [capacityAnnotations.cpu]: String(size.cpu),
+          [capacityAnnotations.memory]: size.memory,
+        }),
+      },
+    },
+    spec: { ...spec, replicas },
+  }
+}
+
 /** Creates templates and MachineDeployments of all sizes unless they exist. */
 export function installSizes(hub: LocalApi): void {
   for (const size of sizes) {
