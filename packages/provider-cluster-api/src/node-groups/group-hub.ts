@@ -261,7 +261,7 @@ export class GroupHub {
               isOptional: 'ifRefused',
               ...(namespace !== undefined && { namespace }),
             })
-            followed.push({ cache: cache as unknown as Cache<KubeObject>, key: heardKey(type, namespace) })
+            followed.push({ cache, key: heardKey(type, namespace) })
             return cache
           })
         : []

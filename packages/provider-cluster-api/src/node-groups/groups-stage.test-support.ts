@@ -82,6 +82,8 @@ interface MachineParts {
 export class GroupsStage {
   readonly clock: VirtualClock
   readonly api: LocalApi
+  /** The same with another field manager. */
+  readonly apiAs: (user: string) => LocalApi
   readonly kinds: HubKinds
   /** `METHOD path`, without queries. */
   readonly requests: string[] = []
@@ -98,6 +100,7 @@ export class GroupsStage {
     parts: {
       readonly api: LocalApi
       readonly handle: HttpHandler
+      readonly localAs: (user: string) => LocalApi
       readonly stop: () => void
     },
     options: StageOptions,
@@ -107,6 +110,7 @@ export class GroupsStage {
     this.api = parts.api
     this.#handle = parts.handle
     this.#stop = parts.stop
+    this.apiAs = parts.localAs
     this.#options = options
     this.kinds = kindsOf(group, versions[0] ?? 'v1beta2')
     this.fault = options.fault ?? (() => undefined)
@@ -141,6 +145,7 @@ export class GroupsStage {
         clock,
         {
           api: cluster.server.localAs('kubectl'),
+          localAs: (user) => cluster.server.localAs(user),
           handle: (request, signal) =>
             cluster.server.handle({ ...request, headers: { ...request.headers, authorization } }, signal),
           stop: () => {
@@ -163,6 +168,7 @@ export class GroupsStage {
       clock,
       {
         api,
+        localAs: (user) => server.localAs(user),
         handle: (request, signal) =>
           server.handle(
             { ...request, headers: { ...request.headers, authorization: 'Bearer admin' } },

@@ -273,10 +273,10 @@ export class ClusterApiNodeGroups implements NodeGroups {
   /** Whether flags name the Cluster of an object, so that Nodes need not. */
   #isNamed(object: Owned): boolean {
     return this.#specs.some(
-      ({ labels: _, ...spec }) =>
-        spec.namespace !== undefined &&
-        spec.clusterName !== undefined &&
-        matchesSpec(object, { ...spec, labels: {} }, this.#hub.names),
+      ({ namespace, clusterName }) =>
+        namespace !== undefined &&
+        clusterName !== undefined &&
+        matchesSpec(object, { namespace, clusterName, labels: {} }, this.#hub.names),
     )
   }
 
