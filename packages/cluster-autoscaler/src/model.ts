@@ -101,6 +101,15 @@ export interface LoopView {
   readonly lookups: Lookups
 }
 
+/** `cpu`, `memory`, or a type of GPU. */
+export type LimitedResource = string
+
+/** Limits of the cluster as in metrics; those of GPUs have no label there. */
+export const limitReasons: ReadonlyMap<LimitedResource, string> = new Map([
+  ['cpu', 'CpuResourceLimit'],
+  ['memory', 'MemoryResourceLimit'],
+])
+
 export type EventType = 'Normal' | 'Warning'
 
 /** Records events, and limits repetitions (cluster-autoscaler.md 7.2). */

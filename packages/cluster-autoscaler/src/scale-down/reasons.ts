@@ -1,7 +1,7 @@
 /** Why a node is not removed (cluster-autoscaler.md 6.2 to 6.5), as data; names as in metrics. */
 import type { Pod } from '@tenon/api'
 import { nameOf } from '../pods/pod-traits.ts'
-import type { LimitedResource } from '../scale-up/quotas.ts'
+import type { LimitedResource } from '../model.ts'
 import type { BlockingReason } from './drain/rules.ts'
 import { renderUtilization, type Utilization } from './nodes/utilization.ts'
 

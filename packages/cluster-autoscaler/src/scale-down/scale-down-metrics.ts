@@ -1,8 +1,7 @@
 /** Metrics of scale-down (cluster-autoscaler.md 7.3). */
 import type { Clock } from '@tenon/runtime'
-import type { MetricSink, NodeGroupIndex } from '../model.ts'
+import { limitReasons, type MetricSink, type NodeGroupIndex } from '../model.ts'
 import type { ScaleDownOptions } from '../options/options.ts'
-import { limitReasons } from '../scale-up/quotas.ts'
 import { type Choice, neededMs } from './choice/choose.ts'
 import type { Plan, UnneededNode } from './planning/planner.ts'
 

@@ -5,17 +5,8 @@
 import { parseResource, type Node } from '@tenon/api'
 import type { InstanceQuota } from '@tenon/provider'
 import { gpusOf } from '../gpu.ts'
-import type { NodeTemplate } from '../model.ts'
+import type { LimitedResource, NodeTemplate } from '../model.ts'
 import type { GpuRange, ResourceRange } from '../options/options.ts'
-
-/** `cpu`, `memory`, or a type of GPU. */
-export type LimitedResource = string
-
-/** As in metrics; limits of GPUs have no label there. */
-export const limitReasons: ReadonlyMap<LimitedResource, string> = new Map([
-  ['cpu', 'CpuResourceLimit'],
-  ['memory', 'MemoryResourceLimit'],
-])
 
 export interface ClusterLimits {
   readonly cores: ResourceRange

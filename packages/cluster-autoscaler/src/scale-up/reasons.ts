@@ -1,5 +1,5 @@
 /** Why a group does not grow for a pod (cluster-autoscaler.md 4.3), as data and as text. */
-import type { LimitedResource } from './quotas.ts'
+import type { LimitedResource } from '../model.ts'
 
 export type SkipReason =
   | { readonly kind: 'notReady' }

@@ -4,7 +4,13 @@ import type { PodReader } from '@tenon/filters'
 import type { NodeGroup, NodeGroups } from '@tenon/provider'
 import { type Clock, inSlices, messageOf, type Slicing } from '@tenon/runtime'
 import { gpuLabels, type GpuLabels } from '../gpu.ts'
-import type { LoopView, NodeGroupIndex, NodeTemplate, Reporting } from '../model.ts'
+import {
+  limitReasons,
+  type LoopView,
+  type NodeGroupIndex,
+  type NodeTemplate,
+  type Reporting,
+} from '../model.ts'
 import type { ScaleUpOptions } from '../options/options.ts'
 import { plannedNodes, type PodPlans } from '../placement/pod-plans.ts'
 import type { PodGroup } from '../pods/equivalence.ts'
@@ -12,7 +18,7 @@ import { nodeLike } from '../templates/node-templates.ts'
 import type { GroupIncrease } from './balancing.ts'
 import { increasesFor } from './increases.ts'
 import type { ExpansionOption } from './option.ts'
-import { limitReasons, QuotaTracker } from './quotas.ts'
+import { QuotaTracker } from './quotas.ts'
 import { renderRefusals, renderSkipReason, type SkipReason } from './reasons.ts'
 import { type GroupSafety, type Search, searchOptions, type SearchQuestion } from './search.ts'
 

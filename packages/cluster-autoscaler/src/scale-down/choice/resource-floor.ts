@@ -1,7 +1,7 @@
 /** Minimum CPU, memory and GPUs of the cluster: `--cores-total`, `--memory-total`, `--gpu-total` (cluster-autoscaler.md 6.5). */
 import { type Node, ownValue, parseResource } from '@tenon/api'
 import { gpusOf } from '../../gpu.ts'
-import type { LimitedResource } from '../../scale-up/quotas.ts'
+import type { LimitedResource } from '../../model.ts'
 import type { ScaleDownOptions } from '../../options/options.ts'
 import { hardTaintOf } from '../nodes/taints.ts'
 
