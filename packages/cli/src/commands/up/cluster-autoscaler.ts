@@ -51,8 +51,9 @@ export async function runUpClusterAutoscaler(io: Io, options: UpOptions): Promis
   const running = await startCluster(io, cloud, ports, { clock, random, logger }, extra)
   try {
     if (options.apply) await applyManifests(running.cluster, manifests, clock, warn)
+    const { name, nodeGroupsCloud = name } = cloud.module
     const flags = [...nodeGroups.specs.map((spec) => `--nodes=${spec}`), ...pace]
-    const read = readOptions(flags, [cloud.module.name])
+    const read = readOptions(flags, [nodeGroupsCloud])
     if (read.kind !== 'options')
       throw new CliError(`the flags of the demonstration are refused: ${flags.join(' ')}`)
     const { transport } = running.cluster
@@ -81,7 +82,7 @@ export async function runUpClusterAutoscaler(io: Io, options: UpOptions): Promis
       ['Kubernetes API', running.apiUrl],
       ['kubeconfig', `${running.kubeconfig}    (export KUBECONFIG=${running.kubeconfig})`],
       ...running.whereabouts,
-      ['node groups', nodeGroups.specs.join('  ')],
+      ...(nodeGroups.specs.length === 0 ? [] : [['node groups', nodeGroups.specs.join('  ')] as const]),
     ])
     if (!io.isTerminal) io.out(`${header}\n`)
     const showing = display(
