@@ -294,10 +294,108 @@ describe('CAS-106 the chart cluster-autoscaler', () => {
     })
   })
 
+  /** As a team has them that scales one Cluster of Cluster API. */
+  const ofClusterApi: Values = {
+    cloudProvider: 'clusterapi',
+    autoDiscovery: { clusterName: 'c1', namespace: 'kube-system', labels: [{ team: 'a' }, { 'x/y': 'b' }] },
+  }
+  const discovery = '--node-group-auto-discovery=clusterapi:clusterName=c1,namespace=kube-system,team=a,x/y=b'
+
+  for (const [clusterAPIMode, flags] of [
+    ['incluster-incluster', []],
+    ['incluster-kubeconfig', ['--cloud-config=/etc/kubernetes/mgmt-kubeconfig']],
+    [
+      'kubeconfig-incluster',
+      ['--kubeconfig=/etc/kubernetes/value', '--clusterapi-cloud-config-authoritative'],
+    ],
+    [
+      'kubeconfig-kubeconfig',
+      ['--kubeconfig=/etc/kubernetes/value', '--cloud-config=/etc/kubernetes/mgmt-kubeconfig'],
+    ],
+    ['single-kubeconfig', ['--kubeconfig=/etc/kubernetes/value']],
+  ] as const)
+    test(`connects to the clusters of Cluster API with ${clusterAPIMode}`, async () => {
+      const all = await objects({ ...ofClusterApi, clusterAPIMode })
+      const deployment = all.find(({ kind }) => kind === 'Deployment')
+      const { command = [], env = [] } = deployment?.spec?.template.spec?.containers[0] ?? {}
+      assert.equal(deployment?.metadata.name, 'ca-clusterapi-cluster-autoscaler')
+      assert.deepEqual(command.slice(1, -3), [
+        '--cloud-provider=clusterapi',
+        '--namespace=kube-system',
+        discovery,
+        ...flags,
+      ])
+      assert.ok(env.every(({ name }) => !name.startsWith('EXOSCALE')))
+      const isHub = JSON.stringify(all).includes('machinedeployments/scale')
+      assert.equal(isHub, clusterAPIMode.endsWith('-incluster'))
+    })
+
+  test('keeps lease and status of a workload with a kubeconfig in kube-system, or where it is told to', async () => {
+    const namespaceOf = async (values: Values) => {
+      const args = ['template', 'ca', chart, '--namespace', 'hub']
+      const text = await helm.must(args, { ...ofClusterApi, ...values })
+      return /"--namespace=([^"]+)"/.exec(text)?.[1]
+    }
+    const clusterAPIMode = 'kubeconfig-incluster'
+    assert.equal(await namespaceOf({}), 'hub')
+    assert.equal(await namespaceOf({ clusterAPIMode }), 'kube-system')
+    const clusterAPIConfigMapsNamespace = 'scaling'
+    assert.equal(await namespaceOf({ clusterAPIMode, clusterAPIConfigMapsNamespace }), 'scaling')
+    assert.equal(await namespaceOf({ clusterAPIConfigMapsNamespace }), 'hub')
+  })
+
+  test("mounts Cluster API's Secret with the kubeconfig of the workload", async () => {
+    const all = await objects({
+      ...ofClusterApi,
+      clusterAPIMode: 'kubeconfig-incluster',
+      clusterAPIKubeconfigSecret: 'c1-kubeconfig',
+      clusterAPIWorkloadKubeconfigPath: '/etc/workload/value',
+    })
+    const pod = all.find(({ kind }) => kind === 'Deployment')?.spec?.template.spec
+    assert.deepEqual(pod?.volumes, [
+      { name: 'cluster-api-kubeconfig', secret: { secretName: 'c1-kubeconfig' } },
+    ])
+    assert.deepEqual(pod?.containers[0]?.volumeMounts, [
+      { name: 'cluster-api-kubeconfig', mountPath: '/etc/workload', readOnly: true },
+    ])
+    assert.ok(pod?.containers[0]?.command?.includes('--kubeconfig=/etc/workload/value'))
+  })
+
+  test('has a Deployment for Cluster API only when discovery is limited', async () => {
+    const made = async (autoDiscovery: Values) =>
+      await container({ ...usual, cloudProvider: 'clusterapi', autoDiscovery })
+    assert.equal(await made({ clusterName: '' }), undefined)
+    for (const autoDiscovery of [{ clusterName: 'a' }, { namespace: 'a' }, { labels: [{ a: 'b' }] }])
+      assert.ok(await made({ clusterName: '', ...autoDiscovery }))
+    const { command = [] } = (await made({ clusterName: '{{ .Release.Name }}-1' })) ?? {}
+    assert.ok(command.includes('--node-group-auto-discovery=clusterapi:clusterName=ca-1'), command.join(' '))
+    assert.ok(!command.some((flag) => flag.startsWith('--nodes')))
+  })
+
+  test('grants rights to objects of Cluster API in one namespace alone where it is told to', async () => {
+    const additionalRules = [{ apiGroups: ['infra.example.com'], resources: ['templates'], verbs: ['get'] }]
+    const values = { ...ofClusterApi, clusterAPIMode: 'kubeconfig-incluster' }
+    const rulesOf = async (rbac: Values) => {
+      const all = await objects({ ...values, rbac: { additionalRules, ...rbac } })
+      return new Map(all.map((each) => [each.kind, JSON.stringify(each)]))
+    }
+    const wide = await rulesOf({})
+    const narrow = await rulesOf({ clusterScoped: false })
+    assert.equal(narrow.has('ClusterRole') || narrow.has('ClusterRoleBinding'), false)
+    for (const right of ['machinesets/scale', 'machinepools/scale', 'clusters', 'infra.example.com']) {
+      assert.ok(wide.get('ClusterRole')?.includes(right), right)
+      assert.ok(!wide.get('Role')?.includes(right), right)
+      assert.ok(narrow.get('Role')?.includes(right), right)
+    }
+  })
+
   test('RPB-30 what cannot be honoured is refused by its name, with the reason', async () => {
     for (const [values, told] of [
-      [{ cloudProvider: 'clusterapi' }, /cloudProvider: clusterapi cannot be scaled .*provider: cluster-api/],
-      [{ rbac: { clusterScoped: false } }, /rbac\.clusterScoped: false is not possible: nodes belong to no/],
+      [
+        { rbac: { clusterScoped: false } },
+        /rbac\.clusterScoped: false is not possible here: nodes belong to no/,
+      ],
+      [{ cloudProvider: 'clusterapi', clusterAPIMode: 'both' }, /\/clusterAPIMode.*'incluster-incluster'/],
     ] as const) {
       const { code, err } = await helm.run(['template', 'ca', chart], { ...usual, ...values })
       assert.notEqual(code, 0)

@@ -74,5 +74,63 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{/* Not empty when something is to be scaled, so that there is a Deployment. */}}
 {{- define "cluster-autoscaler.scales" -}}
 {{- $discovery := .Values.autoDiscovery -}}
-{{- if or $discovery.clusterName $discovery.namespace $discovery.labels .Values.autoscalingGroups -}}true{{- end -}}
+{{- $named := and .Values.autoscalingGroups (ne .Values.cloudProvider "clusterapi") -}}
+{{- if or $discovery.clusterName $discovery.namespace $discovery.labels $named -}}true{{- end -}}
+{{- end -}}
+
+{{/* Not empty when rights hold in the namespace of the release alone. */}}
+{{- define "cluster-autoscaler.isNamespaced" -}}
+{{- if eq (toString .Values.rbac.clusterScoped) "false" -}}true{{- end -}}
+{{- end -}}
+
+{{/* Which objects of the management cluster are node groups. */}}
+{{- define "cluster-autoscaler.discovery" -}}
+{{- $parts := list -}}
+{{- with .Values.autoDiscovery.clusterName -}}{{- $parts = append $parts (printf "clusterName=%s" (tpl . $)) -}}{{- end -}}
+{{- with .Values.autoDiscovery.namespace -}}{{- $parts = append $parts (printf "namespace=%s" (tpl . $)) -}}{{- end -}}
+{{- range .Values.autoDiscovery.labels -}}
+{{- range $key, $value := . -}}{{- $parts = append $parts (tpl (printf "%s=%v" $key $value) $) -}}{{- end -}}
+{{- end -}}
+clusterapi:{{ join "," $parts }}
+{{- end -}}
+
+{{/* Namespace of lease, status and priorities, which are in the workload cluster. */}}
+{{- define "cluster-autoscaler.namespace" -}}
+{{- if and (eq .Values.cloudProvider "clusterapi") (eq .Values.clusterAPIMode "kubeconfig-incluster") -}}
+{{- default "kube-system" .Values.clusterAPIConfigMapsNamespace -}}
+{{- else -}}
+{{- .Release.Namespace -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Flags of the connections to the workload and the management cluster. */}}
+{{- define "cluster-autoscaler.connections" -}}
+{{- $mode := .Values.clusterAPIMode -}}
+{{- if not (hasPrefix "incluster-" $mode) }}
+- {{ printf "--kubeconfig=%s" .Values.clusterAPIWorkloadKubeconfigPath | quote }}
+{{- end }}
+{{- if has $mode (list "incluster-kubeconfig" "kubeconfig-kubeconfig") }}
+- {{ printf "--cloud-config=%s" .Values.clusterAPICloudConfigPath | quote }}
+{{- end }}
+{{- if eq $mode "kubeconfig-incluster" }}
+- --clusterapi-cloud-config-authoritative
+{{- end }}
+{{- end -}}
+
+{{/* Rules about objects of the management cluster, where that is the cluster of the release. */}}
+{{- define "cluster-autoscaler.managementRules" -}}
+{{- if and (eq .Values.cloudProvider "clusterapi") (hasSuffix "-incluster" .Values.clusterAPIMode) }}
+- apiGroups: [cluster.x-k8s.io]
+  resources: [machinedeployments, machinepools, machines, machinesets]
+  verbs: [get, list, watch, patch, update]
+- apiGroups: [cluster.x-k8s.io]
+  resources: [machinedeployments/scale, machinepools/scale, machinesets/scale]
+  verbs: [get, patch, update]
+- apiGroups: [cluster.x-k8s.io]
+  resources: [clusters]
+  verbs: [get, list, watch]
+- apiGroups: [infrastructure.cluster.x-k8s.io]
+  resources: ['*']
+  verbs: [get]
+{{- end }}
 {{- end -}}
