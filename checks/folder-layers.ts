@@ -63,5 +63,5 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     'loop',
     'process',
   ],
-  'provider-cluster-api': ['hub', 'catalogue', 'machines', 'nodeclass'],
+  'provider-cluster-api': ['hub', 'catalogue', 'machines', 'nodeclass', 'node-groups'],
 }

@@ -1,4 +1,4 @@
-/** Replicas that this process requested and that have no Node yet (cluster-autoscaler-cluster-api.md 6). */
+/** Replicas that this process requested and that have no Node yet. */
 import { NodeGroupError } from '@tenon/provider'
 
 interface Request {

@@ -1,4 +1,4 @@
-/** Which resources of the hub may be groups: `--node-group-auto-discovery` (cluster-autoscaler-cluster-api.md 2). */
+/** Which resources of the hub may be groups: `--node-group-auto-discovery`. */
 import { type KubeObject, ownValue, setOwn } from '@tenon/api'
 import { ProviderSettingError } from '@tenon/provider'
 import type { ClusterApiNames } from '../names.ts'

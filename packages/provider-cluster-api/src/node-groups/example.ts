@@ -1,4 +1,4 @@
-/** What the first Node of a group will be (cluster-autoscaler-cluster-api.md 7). */
+/** What the first Node of a group will be. */
 import {
   type CsiNode,
   formatResources,

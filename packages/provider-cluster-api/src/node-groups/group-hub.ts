@@ -1,4 +1,4 @@
-/** The hub of node groups: its version, and caches of all that decides (cluster-autoscaler-cluster-api.md 1, 10). */
+/** The hub of node groups: its version, and caches of all that decides. */
 import type { KubeObject, ResourceType } from '@tenon/api'
 import { type Cache, createCacheRegistry, isKubeError, type WatchingKubeClient } from '@tenon/kube'
 import { ProviderSettingError } from '@tenon/provider'

@@ -1,7 +1,8 @@
 /**
- * All writes of one group, one call after the other (cluster-autoscaler-cluster-api.md 6). Each step reads the hub
- * again, so that a call can be repeated, or continued by another process, at any point.
+ * All writes of one group, one call after the other. Each step reads the hub again, so that a call can be repeated, or
+ * continued by another process, at any point.
  */
+import { ownValue } from '@tenon/api'
 import { isKubeError } from '@tenon/kube'
 import { type Increase, NodeGroupError } from '@tenon/provider'
 import { type Clock, type Logger, messageOf, rfc3339 } from '@tenon/runtime'
@@ -172,7 +173,7 @@ export class GroupWorker {
     if (this.#waiting > 0 || object === undefined) return
     const { deleteMachine } = this.#hub.names
     const isLeftover = (machine: Machine) => {
-      const value = machine.metadata.annotations?.[deleteMachine] ?? ''
+      const value = ownValue(machine.metadata.annotations, deleteMachine) ?? ''
       if (!isStaying(machine) || !value.startsWith(ownMark)) return false
       return this.#clock.now() - Date.parse(value.slice(ownMark.length)) >= leftoverMs
     }

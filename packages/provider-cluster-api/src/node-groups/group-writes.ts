@@ -1,5 +1,5 @@
 /**
- * Writes of replicas and marks with whatever rights there are (cluster-autoscaler-cluster-api.md 10). Each has a
+ * Writes of replicas and marks with whatever rights there are. Each has a
  * precondition on the resourceVersion that was read.
  */
 import { type KubeObject, ownValue, type ResourceType } from '@tenon/api'

@@ -107,6 +107,25 @@ describe('resources as groups', () => {
     assert.deepEqual(stage.writes(), [])
   })
 
+  test('CAG-46 templates that may not be read leave the annotations, and the reason is logged', async (t) => {
+    const stage = await aStage(t, {
+      fault: ({ path }) => (path.startsWith('/apis/infra.example') ? 403 : undefined),
+    })
+    const infrastructureRef = { apiVersion: 'infra.example/v1', kind: 'Thing', name: 't' }
+    const spec = { template: { spec: { infrastructureRef } } }
+    stage.put('bare', { max: '3', replicas: 0, spec })
+    stage.put('annotated', { max: '3', replicas: 0, spec, annotations: cpuAndMemory })
+    await stage.start()
+    assert.deepEqual(stage.ids(), [md('annotated')])
+    const example = await stage.run(
+      stage.groups.exampleNode?.(md('annotated'), stage.signal) ?? Promise.resolve(undefined),
+    )
+    assert.equal(example?.node.status?.capacity?.['cpu'], '4')
+    assert.ok(
+      stage.log.some((line) => line.includes(md('bare')) && line.includes('Thing a/t cannot be read')),
+    )
+  })
+
   test('CAG-52 options of one group, and a warning where the flag applies', async (t) => {
     const stage = await aStage(t)
     const option = 'cluster.x-k8s.io/autoscaling-options-'
@@ -134,20 +153,20 @@ describe('resources as groups', () => {
     stage.api.create(cluster, {
       apiVersion: 'cluster.x-k8s.io/v1beta2',
       kind: 'Cluster',
-      metadata: { name: 'resting', namespace: 'a' },
+      metadata: { name: 'sleeping', namespace: 'a' },
       spec: { paused: true },
     })
     stage.putGroup('annotated', ['m1'], { annotations: { 'cluster.x-k8s.io/paused': 'false' } })
     stage.putGroup('paused', ['m2'], { spec: { paused: true } })
-    stage.put('clustered', { max: '5', replicas: 1, cluster: 'resting' })
+    stage.put('clustered', { max: '5', replicas: 1, cluster: 'sleeping' })
     await stage.start()
     await stage.groups.groupOf(aNode('m1', { cluster: 'c1' }), stage.signal)
-    await stage.groups.groupOf(aNode('x', { cluster: 'resting' }), stage.signal)
+    await stage.groups.groupOf(aNode('x', { cluster: 'sleeping' }), stage.signal)
     stage.writes()
     for (const [name, reason] of [
       ['annotated', /paused by annotation cluster\.x-k8s\.io\/paused/],
       ['paused', /paused by spec\.paused/],
-      ['clustered', /its Cluster a\/resting is paused/],
+      ['clustered', /its Cluster a\/sleeping is paused/],
     ] as const) {
       assert.equal(stage.groups.holdOf?.(md(name))?.forbids, 'all')
       assert.match(stage.groups.holdOf?.(md(name))?.reason ?? '', reason)

@@ -1,4 +1,4 @@
-/** Machines as members of node groups (cluster-autoscaler-cluster-api.md 4). */
+/** Machines as members of node groups. */
 import type { GroupInstance } from '@tenon/provider'
 import { type HubKey, hubKeyOf } from '../hub/keys.ts'
 import type { Machine } from '../objects.ts'

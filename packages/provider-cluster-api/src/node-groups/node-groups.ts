@@ -1,4 +1,4 @@
-/** MachineDeployments, MachineSets and MachinePools as node groups (cluster-autoscaler-cluster-api.md). */
+/** MachineDeployments, MachineSets and MachinePools as node groups. */
 import { type Node, ownValue } from '@tenon/api'
 import { isKubeError } from '@tenon/kube'
 import {

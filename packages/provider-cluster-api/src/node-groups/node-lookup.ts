@@ -1,4 +1,4 @@
-/** From a Node to its Machine (cluster-autoscaler-cluster-api.md 5). */
+/** From a Node to its Machine. */
 import { type Node, ownValue } from '@tenon/api'
 import { type HubKey, hubKeyOf, hubText } from '../hub/keys.ts'
 import type { ClusterApiNames } from '../names.ts'

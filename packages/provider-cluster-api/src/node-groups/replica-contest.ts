@@ -1,4 +1,4 @@
-/** Replicas that another field manager sets back each time (cluster-autoscaler-cluster-api.md 10, trap 3). */
+/** Replicas that another field manager sets back each time. */
 import { compareResourceVersions } from '@tenon/api'
 import type { Clock } from '@tenon/runtime'
 import { managerOfReplicas } from '../catalogue/growth.ts'

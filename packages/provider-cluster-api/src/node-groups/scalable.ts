@@ -1,4 +1,4 @@
-/** What a resource with replicas says of itself as a node group (cluster-autoscaler-cluster-api.md 3, 8, 9). */
+/** What a resource with replicas says of itself as a node group. */
 import { ownValue } from '@tenon/api'
 import { parseDuration } from '@tenon/api/duration'
 import type { NodeGroupOptions } from '@tenon/provider'
