@@ -75,9 +75,10 @@ describe('increases', () => {
     await stage.start()
     const { settled } = await stage.run(stage.groups.increaseSize(id, 1, stage.signal))
     let isSettled = false
-    void settled.then(() => {
+    const settle = () => {
       isSettled = true
-    })
+    }
+    void settled.then(settle)
     stage.putMachine('m2', { set: 'md-1' })
     await stage.clock.advance(5_000)
     assert.equal(isSettled, false)
