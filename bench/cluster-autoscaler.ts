@@ -165,6 +165,7 @@ function loopOver(nodes: readonly Node[], pods: { list: readonly Pod[] }, turns:
         pods: () => pods.list,
         namespaces: () => new Map([['default', {}]]),
         volumes: () => volumes,
+        devices: () => undefined,
         configMap: () => undefined,
         controllerOf: () => ({ replicas: 10_000 }),
         disruptionBudgets: [],

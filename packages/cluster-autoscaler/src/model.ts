@@ -1,13 +1,17 @@
 /** Data of one loop that scale-up and scale-down share. Plain data, except the snapshot. */
 import type {
   ConfigMap,
+  CsiNode,
   DaemonSet,
+  DeviceClass,
   KubeObject,
   Node,
   Pod,
   PodDisruptionBudget,
   PodTemplate,
   ProvisioningRequest,
+  ResourceClaim,
+  ResourceSlice,
   SelectorLookups,
 } from '@tenon/api'
 import type { Labels, Snapshot, VolumeIndex } from '@tenon/filters'
@@ -19,6 +23,17 @@ import type { Logger } from '@tenon/runtime'
 export interface NodeTemplate {
   readonly node: Node
   readonly pods: readonly Pod[]
+  /** Its CSI drivers, if the cloud describes them. */
+  readonly csiNode?: CsiNode
+  /** Its devices. */
+  readonly resourceSlices?: readonly ResourceSlice[]
+}
+
+/** Devices and claims of the cluster. */
+export interface DeviceObjects {
+  readonly slices: readonly ResourceSlice[]
+  readonly claims: readonly ResourceClaim[]
+  readonly classes: readonly DeviceClass[]
 }
 
 /** A pod's controller, with the fields for drain rules. A DaemonSet or Job has no replicas. */
@@ -44,6 +59,8 @@ export interface ClusterCache extends Lookups {
   /** Labels of every namespace. */
   namespaces(): ReadonlyMap<string, Labels>
   volumes(): VolumeIndex
+  /** Undefined if some of these kinds cannot be read. */
+  devices(): DeviceObjects | undefined
   /** To find out which pods belong to one application. Only set if default constraints need it. */
   readonly applications: SelectorLookups | undefined
   /** Undefined if it does not exist or cannot be read. */

@@ -1,7 +1,8 @@
 /** A cluster that a simulation can change and revert. */
-import type { Node, Pod } from '@tenon/api'
+import type { CsiNode, Node, Pod, ResourceSlice } from '@tenon/api'
 import { ClusterIndex } from './cluster/cluster-index.ts'
 import { NodeEntry } from './cluster/node-entry.ts'
+import type { DeviceIndex } from './devices/device-index.ts'
 import { type ClusterView, PodCycle } from './rules/pod-cycle.ts'
 import { type PodFacts, podFacts } from './pods/pod-facts.ts'
 import { requestsBySlot } from './pods/pod-requests.ts'
@@ -34,6 +35,15 @@ export interface SnapshotSurroundings {
   readonly volumes: VolumeIndex
   /** Labels of every namespace. */
   readonly namespaces: ReadonlyMap<string, Labels>
+  /** Changed by the snapshot. If absent, pods with ResourceClaims are unschedulable. */
+  readonly devices?: DeviceIndex
+}
+
+/** Objects that belong to a node that does not exist yet. */
+export interface NodeParts {
+  readonly csiNode?: CsiNode
+  /** Of devices that are local to the node. */
+  readonly resourceSlices?: readonly ResourceSlice[]
 }
 
 /** A state that {@link Snapshot.revert} returns to. */
@@ -43,15 +53,15 @@ export type SnapshotMark = number
 export class Snapshot {
   readonly #reader: PodReader
   readonly #view: ClusterView
-  readonly #cycles = new WeakMap<PodFacts, PodCycle>()
+  #cycles = new WeakMap<PodFacts, PodCycle>()
   readonly #undo: (() => void)[] = []
   #next = 0
 
-  constructor({ reader, volumes, namespaces }: SnapshotSurroundings) {
+  constructor({ reader, volumes, namespaces, devices }: SnapshotSurroundings) {
     this.#reader = reader
     const index = new ClusterIndex(reader.table)
     for (const [name, labels] of namespaces) index.setNamespace(name, labels)
-    this.#view = { index, volumes, spreadDomains: new SpreadDomains(index) }
+    this.#view = { index, volumes, spreadDomains: new SpreadDomains(index), ...(devices && { devices }) }
   }
 
   /** Indexes of all resources in here. */
@@ -80,11 +90,18 @@ export class Snapshot {
   }
 
   /** Adds a node, or replaces the one with this name; its pods stay. */
-  setNode(node: Node): NodeEntry {
+  setNode(node: Node, { csiNode, resourceSlices = [] }: NodeParts = {}): NodeEntry {
     const { name } = node.metadata
+    const { index, devices } = this.#view
     const before = this.node(name)?.node
-    this.#undo.push(() => this.#view.index.setNode(name, before))
-    return this.#view.index.setNode(name, node)
+    this.#undo.push(() => {
+      index.setNode(name, before)
+      for (const slice of resourceSlices) devices?.removeSlice(slice)
+    })
+    for (const slice of resourceSlices) devices?.setSlice(slice)
+    const entry = index.setNode(name, node)
+    if (csiNode !== undefined) entry.csiNode = csiNode
+    return entry
   }
 
   /** Removes a node and the pods on it. */
@@ -102,11 +119,30 @@ export class Snapshot {
     const { index } = this.#view
     const facts = this.factsOf(pod)
     const before = index.assignedTo(facts.uid)
+    this.#allocate(facts, nodeName)
     index.assign(facts, nodeName)
     this.#undo.push(() => {
       if (before === undefined) index.release(facts.uid)
       else index.assign(before.facts, before.entry.name)
     })
+  }
+
+  /** Takes the devices on the node that the pod's claims need, so that other pods get others. */
+  #allocate(facts: PodFacts, nodeName: string): void {
+    const { devices } = this.#view
+    const entry = this.node(nodeName)
+    if (devices === undefined || entry === undefined || facts.pod.spec.resourceClaims === undefined) return
+    const claims = this.#cycleOf(facts).devicesOn(entry)
+    if ('reasons' in claims) return
+    for (const { claim, allocation } of claims) {
+      if (allocation === undefined) continue
+      devices.setClaim({ ...claim, status: { ...claim.status, allocation } })
+      this.#cycles = new WeakMap()
+      this.#undo.push(() => {
+        devices.setClaim(claim)
+        this.#cycles = new WeakMap()
+      })
+    }
   }
 
   release(pod: Pod): void {

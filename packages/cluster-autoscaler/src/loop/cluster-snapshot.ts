@@ -1,7 +1,7 @@
 /** The snapshot of a loop (cluster-autoscaler.md 2.3, 2.7). */
 import type { Node, Pod } from '@tenon/api'
-import { type PodReader, Snapshot } from '@tenon/filters'
-import type { NodeTemplate, ClusterCache } from '../model.ts'
+import { DeviceIndex, type PodReader, Snapshot } from '@tenon/filters'
+import type { ClusterCache, DeviceObjects, NodeTemplate } from '../model.ts'
 import { nodeLike } from '../templates/node-templates.ts'
 
 /** Nodes and pods between two checks of the clock. */
@@ -12,9 +12,15 @@ export function* buildSnapshot(
   nodes: readonly Node[],
   placed: ReadonlyMap<string, readonly Pod[]>,
   reader: PodReader,
-  cluster: Pick<ClusterCache, 'namespaces' | 'volumes'>,
+  cluster: Pick<ClusterCache, 'namespaces' | 'volumes' | 'devices'>,
 ): Generator<void, Snapshot> {
-  const snapshot = new Snapshot({ reader, volumes: cluster.volumes(), namespaces: cluster.namespaces() })
+  const devices = deviceIndexOf(cluster.devices())
+  const snapshot = new Snapshot({
+    reader,
+    volumes: cluster.volumes(),
+    namespaces: cluster.namespaces(),
+    ...(devices !== undefined && { devices }),
+  })
   let count = 0
   for (const node of nodes) {
     snapshot.setNode(node)
@@ -27,6 +33,16 @@ export function* buildSnapshot(
     }
   }
   return snapshot
+}
+
+/** Undefined if no pod can need it, so that nothing is spent on it. */
+function deviceIndexOf(objects: DeviceObjects | undefined): DeviceIndex | undefined {
+  if (objects === undefined || objects.claims.length === 0) return undefined
+  const index = new DeviceIndex()
+  for (const slice of objects.slices) index.setSlice(slice)
+  for (const each of objects.classes) index.setClass(each)
+  for (const claim of objects.claims) index.setClaim(claim)
+  return index
 }
 
 /** What upcoming nodes are added for. */
@@ -51,8 +67,8 @@ export function addAwaited(
 ): readonly string[] {
   return Array.from({ length: count }, (_, index) => {
     const name = awaitedName(groupId, index)
-    const { node, pods } = nodeLike(template, name, true)
-    snapshot.setNode(node)
+    const { node, pods, ...parts } = nodeLike(template, name, true)
+    snapshot.setNode(node, parts)
     for (const pod of pods) snapshot.assign(pod, name)
     return name
   })

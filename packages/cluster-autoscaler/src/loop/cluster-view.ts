@@ -85,12 +85,14 @@ export class ClusterViewer {
     const { registry, members, templates } = state
     const instances = await members.read(index.groups.keys(), (id) => registry.hasLiveRequest(id), signal)
     await slicing.turns.next()
+    const slicesByNode = Map.groupBy(cache.devices()?.slices ?? [], ({ spec }) => spec.nodeName ?? '')
     const seen = templates.update({
       nowMs,
       nodes,
       index,
       podsOn: (name) => placed.get(name) ?? [],
       daemonSets: cache.daemonSets,
+      slicesOf: (name) => slicesByNode.get(name) ?? [],
     })
     const byGroup = await this.#withExamples(seen, index, signal)
     const { controllerOf, disruptionBudgets, daemonSets, deviceUse } = cache
@@ -109,7 +111,7 @@ export class ClusterViewer {
     const all = new Map(seen)
     for (const id of index.groups.keys()) {
       const example = all.has(id) ? undefined : await this.#exampleOf(id, signal)
-      if (example !== undefined) all.set(id, state.templates.ofExample(id, example.node, cache.daemonSets))
+      if (example !== undefined) all.set(id, state.templates.ofExample(id, example, cache.daemonSets))
     }
     return all
   }

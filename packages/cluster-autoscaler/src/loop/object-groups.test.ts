@@ -265,7 +265,7 @@ describe('nodes and instances', () => {
   test('a failed instance that has a node counts once (trap 12)', async () => {
     const cluster = idle(['a'])
     cluster.addPod(keeper('a0'))
-    cluster.cloud.members.set('a', [{ providerId: 'failed-machine-a_m', nodeName: 'a0' }])
+    cluster.cloud.members.set('a', [{ providerId: 'failed-a_m', nodeName: 'a0' }])
     await cluster.loopFor(20 * minute)
     const { counts } = report(cluster).cluster
     assert.deepEqual([counts.registered, counts.unregistered, counts.longUnregistered], [1, 0, 0])
@@ -368,7 +368,7 @@ describe('sizes', () => {
     assert.deepEqual([cluster.size('big'), cluster.size('small')], [1, 2])
   })
 
-  test('nodes that never join: the size returns to what is registered, and the group rests (trap 13)', async () => {
+  test('nodes that never join: the size returns to what is registered, and the group is in failure back-off (trap 13)', async () => {
     const cluster = idle(['a'])
     cluster.addPod(keeper('a0'))
     cluster.addPod(aPod('p', { cpu: '3' }))

@@ -19,12 +19,12 @@ import {
   type WatchingKubeClient,
 } from '@tenon/kube'
 import type { Runtime, Transport } from '@tenon/runtime'
-import type { ClusterCache, PodController } from '../model.ts'
+import type { ClusterCache, DeviceObjects, PodController } from '../model.ts'
 import { usualFields } from './read-fields.ts'
 import { readableKinds } from './readable-kinds.ts'
 import { followRequests } from './request-caches.ts'
 import { followVolumes, volumeKinds } from './volume-caches.ts'
-import { deviceUse, type DeviceUse } from '../scale-down/nodes/device-use.ts'
+import { deviceUse } from '../scale-down/nodes/device-use.ts'
 
 /** New and changed objects. */
 interface Changes<T> {
@@ -87,8 +87,8 @@ const controllerFields: ReadFields = {
   others: true,
 }
 const byNamespace = 'namespace'
-/** Without both kinds, device utilization is not considered. */
-const deviceKinds = [kinds.resourceSlice, kinds.resourceClaim] as const
+/** Without all of these kinds, devices are not considered. */
+const deviceKinds = [kinds.resourceSlice, kinds.resourceClaim, kinds.deviceClass] as const
 
 /** Kinds that may not be served or readable. */
 const optionalKinds: readonly ResourceType[] = [kinds.namespace, ...volumeKinds, ...deviceKinds]
@@ -146,8 +146,10 @@ export async function openClusterCaches(
         return daemonSets.list()
       },
       get deviceUse() {
-        return devices()
+        const { slices = [], claims = [] } = devices() ?? {}
+        return deviceUse(slices, claims)
       },
+      devices,
       applications,
       get requests() {
         return requests?.()
@@ -208,28 +210,14 @@ function followConfigMap(
   return cache
 }
 
-/** Names of devices; their attributes are large and not needed. */
-const sliceFields: ReadFields = {
-  members: {
-    metadata: { members: { managedFields: false }, others: true },
-    spec: {
-      members: { devices: { members: { name: true }, others: false } },
-      others: true,
-    },
-  },
-  others: true,
-}
-
-/**
- * Follows both kinds if both can be read.
- * @returns the current use, by node.
- */
+/** Follows these kinds if all can be read. */
 function followDevices(
   registry: CacheRegistry,
   readable: ReadonlySet<ResourceType>,
-): () => ReadonlyMap<string, DeviceUse> {
-  if (!deviceKinds.every((kind) => readable.has(kind))) return () => new Map()
-  const slices = registry.cache(kinds.resourceSlice, { fields: sliceFields })
-  const claims = registry.cache(kinds.resourceClaim)
-  return () => deviceUse(slices.list(), claims.list())
+): () => DeviceObjects | undefined {
+  if (!deviceKinds.every((kind) => readable.has(kind))) return () => undefined
+  const slices = registry.cache(kinds.resourceSlice, { fields: usualFields })
+  const claims = registry.cache(kinds.resourceClaim, { fields: usualFields })
+  const classes = registry.cache(kinds.deviceClass, { fields: usualFields })
+  return () => ({ slices: slices.list(), claims: claims.list(), classes: classes.list() })
 }

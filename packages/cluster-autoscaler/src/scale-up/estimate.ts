@@ -139,8 +139,8 @@ class Packing {
     const { groupId, template, permits } = this.#question
     if (this.#added.length + this.#extrapolated.length >= permits) return undefined
     const name = `new-node-${this.#added.length}-of-${groupId}`
-    const { node, pods } = nodeLike(template, name, false)
-    const entry = this.#snapshot.setNode(node)
+    const { node, pods, ...parts } = nodeLike(template, name, false)
+    const entry = this.#snapshot.setNode(node, parts)
     for (const pod of pods) this.#snapshot.assign(pod, name)
     this.#added.push(entry)
     this.#isNew.add(entry)

@@ -411,8 +411,8 @@ function addToSnapshot(increases: readonly GroupIncrease[], found: Search, { vie
     const template = found.valid.get(group.id)?.template
     if (template === undefined) continue
     for (let index = group.targetSize; index < newSize; index++) {
-      const { node, pods } = nodeLike(template, `salvo-node-${index}-of-${group.id}`, true)
-      view.snapshot.setNode(node)
+      const { node, pods, ...parts } = nodeLike(template, `salvo-node-${index}-of-${group.id}`, true)
+      view.snapshot.setNode(node, parts)
       for (const pod of pods) view.snapshot.assign(pod, node.metadata.name)
     }
   }

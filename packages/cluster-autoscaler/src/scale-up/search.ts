@@ -122,8 +122,8 @@ function* takenBy(
   refusals: ReadonlyMap<PodGroup, Map<string, SkipReason>>,
 ): Generator<void, Set<PodGroup>> {
   const mark = snapshot.mark()
-  const { node, pods } = nodeLike(template, `trial-node-of-${groupId}`, false)
-  const entry = snapshot.setNode(node)
+  const { node, pods, ...parts } = nodeLike(template, `trial-node-of-${groupId}`, false)
+  const entry = snapshot.setNode(node, parts)
   for (const pod of pods) snapshot.assign(pod, entry.name)
   const takes = new Set<PodGroup>()
   try {

@@ -1,6 +1,7 @@
 /** The new node of each group, built from nodes that were seen (cluster-autoscaler.md 2.6). */
-import type { DaemonSet, Node, Pod } from '@tenon/api'
+import type { DaemonSet, Node, Pod, ResourceSlice } from '@tenon/api'
 import type { PodReader } from '@tenon/filters'
+import type { NodeExample } from '@tenon/provider'
 import { annotations, templateNodeLabel } from '../names.ts'
 import type { NodeGroupIndex, NodeTemplate } from '../model.ts'
 import type { TemplateOptions } from '../options/options.ts'
@@ -20,9 +21,11 @@ export interface TemplateSources {
   readonly index: NodeGroupIndex
   readonly podsOn: (nodeName: string) => readonly Pod[]
   readonly daemonSets: readonly DaemonSet[]
+  /** Devices that are local to a node. */
+  readonly slicesOf: (nodeName: string) => readonly ResourceSlice[]
 }
 
-interface ExampleSources extends Pick<TemplateSources, 'podsOn' | 'daemonSets'> {
+interface ExampleSources extends Pick<TemplateSources, 'podsOn' | 'daemonSets' | 'slicesOf'> {
   /** Whether to include DaemonSets that have no pod on the example. */
   readonly countsAll?: boolean
 }
@@ -71,8 +74,14 @@ export class NodeTemplates {
   /**
    * For a group that never had a node, from the cloud's description: includes every DaemonSet that selects it.
    */
-  ofExample(groupId: string, example: Node, daemonSets: readonly DaemonSet[]): NodeTemplate {
-    return this.#templateOf(groupId, example, { podsOn: () => [], daemonSets, countsAll: true })
+  ofExample(
+    groupId: string,
+    { node, csiNode, resourceSlices = [] }: NodeExample,
+    daemonSets: readonly DaemonSet[],
+  ): NodeTemplate {
+    const sources = { podsOn: () => [], daemonSets, slicesOf: () => resourceSlices, countsAll: true }
+    const template = this.#templateOf(groupId, node, sources)
+    return csiNode === undefined ? template : { ...template, csiNode }
   }
 
   #templateOf(groupId: string, example: Node, sources: ExampleSources): NodeTemplate {
@@ -106,13 +115,14 @@ export class NodeTemplates {
     const pods = [...running, ...missing.flatMap((each) => daemonPodOn(each, node, this.#reader) ?? [])].map(
       (pod) => copyOf(pod, name),
     )
-    return { node, pods }
+    const resourceSlices = sources.slicesOf(example.metadata.name)
+    return { node, pods, ...(resourceSlices.length > 0 && { resourceSlices }) }
   }
 }
 
 /** A copy of the template with its own name. */
 export function nodeLike(template: NodeTemplate, name: string, isUpcoming: boolean): NodeTemplate {
-  const { node, pods } = template
+  const { node, pods, csiNode, resourceSlices } = template
   return {
     node: {
       ...node,
@@ -127,6 +137,21 @@ export function nodeLike(template: NodeTemplate, name: string, isUpcoming: boole
       },
     },
     pods: pods.map((pod) => copyOf(pod, name)),
+    ...(csiNode !== undefined && { csiNode: { ...csiNode, metadata: { ...csiNode.metadata, name } } }),
+    ...(resourceSlices !== undefined && {
+      resourceSlices: resourceSlices.map((slice) => sliceOn(slice, name)),
+    }),
+  }
+}
+
+/** A copy of the slice in a pool of its own. */
+function sliceOn(slice: ResourceSlice, nodeName: string): ResourceSlice {
+  const { metadata, spec } = slice
+  const own = (name: string) => `${name}-on-${nodeName}`
+  return {
+    ...slice,
+    metadata: { ...metadata, name: own(metadata.name) },
+    spec: { ...spec, nodeName, pool: { ...spec.pool, name: own(spec.pool.name) } },
   }
 }
 

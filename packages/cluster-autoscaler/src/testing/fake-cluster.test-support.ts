@@ -19,7 +19,7 @@ import type { Autoscaler } from '../loop/autoscaler.ts'
 import { createAutoscaler } from '../loop/create-autoscaler.ts'
 import { Explanations } from '../status/explanations.ts'
 import type { LoopOutcome } from '../loop/outcome.ts'
-import type { ClusterWriter, PodController, ClusterCache, RequestObjects } from '../model.ts'
+import type { ClusterWriter, ClusterCache, DeviceObjects, PodController, RequestObjects } from '../model.ts'
 import { type AutoscalerOptions, defaultOptions } from '../options/options.ts'
 import type { ClusterReader } from '../scale-down/deletion/cluster-reader.ts'
 import type { StatusReport } from '../status/status-report.ts'
@@ -62,6 +62,8 @@ export class FakeCluster {
   /** Called before a request is written; what it throws is the answer. */
   beforeWrite: (() => void) | undefined
   configMaps = new Map<string, ConfigMap>()
+  readonly volumes = new VolumeIndex()
+  devices: DeviceObjects | undefined
   /** By `Kind namespace/name`; others have as many replicas as anybody wants. */
   readonly controllers = new Map<string, PodController | undefined>()
   readonly autoscaler: Autoscaler
@@ -221,7 +223,8 @@ class FakeCache implements ClusterCache {
   readonly nodes = (): readonly Node[] => [...this.#cluster.nodes.values()]
   readonly pods = (): readonly Pod[] => [...this.#cluster.pods.values()]
   readonly namespaces = () => new Map([['default', {}]])
-  readonly volumes = () => new VolumeIndex()
+  readonly volumes = () => this.#cluster.volumes
+  readonly devices = () => this.#cluster.devices
   readonly configMap = (namespace: string, name: string) =>
     this.#cluster.configMaps.get(`${namespace}/${name}`)
   readonly controllerOf = (kind: string, namespace: string, name: string) =>

@@ -1,4 +1,4 @@
-import type { Node, Taint } from '@tenon/api'
+import type { CsiNode, Node, Taint } from '@tenon/api'
 import type { PodFacts } from '../pods/pod-facts.ts'
 import type { ResourceTable } from '../pods/resource-table.ts'
 import type { Labels } from '../pods/selectors.ts'
@@ -17,6 +17,8 @@ export class NodeEntry {
   allocatable: readonly number[] = []
   podsAllowed = 0
   readonly requested: number[] = []
+  /** Of a node that does not exist yet; others are in the index of volumes. */
+  csiNode: CsiNode | undefined
   scoredCpu = 0
   scoredMemory = 0
   readonly pods = new Map<string, PodFacts>()

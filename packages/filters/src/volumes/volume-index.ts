@@ -95,8 +95,8 @@ export class VolumeIndex {
 
   /** How many volumes of a CSI driver a node can attach; undefined if no limit is known. */
   limit(nodeName: string, driver: string): number | undefined {
-    const drivers = this.#csiNodes.get(nodeName)?.spec.drivers ?? []
-    return drivers.find((one) => one.name === driver)?.allocatable?.count
+    const csiNode = this.#csiNodes.get(nodeName)
+    return csiNode && volumeLimit(csiNode, driver)
   }
 
   /** The CSI driver and handle of the claim's volume on a node; undefined if it is not a CSI volume. */
@@ -116,6 +116,11 @@ export class VolumeIndex {
       ? undefined
       : { driver: csi.driver, handle: csi.volumeHandle ?? claim.spec.volumeName }
   }
+}
+
+/** How many volumes of a CSI driver fit; undefined if no limit is known. */
+export function volumeLimit({ spec }: CsiNode, driver: string): number | undefined {
+  return spec.drivers?.find((one) => one.name === driver)?.allocatable?.count
 }
 
 /** The patch with the node that a provisioner must create the volume for. */

@@ -14,7 +14,7 @@ import type { NodeEntry } from '../cluster/node-entry.ts'
 import type { PodFacts } from '../pods/pod-facts.ts'
 import type { Rejection } from '../rejection.ts'
 import { labelMatcher } from '../pods/selectors.ts'
-import { isBindingCompleted, selectedNode, type VolumeIndex } from './volume-index.ts'
+import { isBindingCompleted, selectedNode, type VolumeIndex, volumeLimit } from './volume-index.ts'
 
 const noProvisioner = 'kubernetes.io/no-provisioner'
 const topologyLabels = [
@@ -133,7 +133,8 @@ export function volumeLimitRejection(
       ? new Map<string, Set<string>>()
       : handlesByDriver(entry.pods.values(), volumes)
   for (const [driver, handles] of wanted) {
-    const limit = volumes.limit(entry.name, driver)
+    const { csiNode } = entry
+    const limit = csiNode === undefined ? volumes.limit(entry.name, driver) : volumeLimit(csiNode, driver)
     if (limit === undefined) continue
     const here = new Set([...(present.get(driver) ?? []), ...volumes.attachedTo(entry.name, driver)])
     const fresh = [...handles].filter((handle) => !here.has(handle))
