@@ -253,7 +253,7 @@ describe('nodes and instances', () => {
       groups: [aGroup('a', { targetSize: 2 })],
       nodes: { a: [aNode('a0', { taints }), aNode('a1', { taints })] },
       pods: [keeper('a0'), keeper('a1')],
-      options: { isDryRun: true } as object,
+      options: { isDryRun: true },
     })
     cluster.cloud.existing.set('a0', true)
     await cluster.loop()
