@@ -53,7 +53,7 @@ test('CAS-20 CAS-58 CAS-109 what cannot be used is fatal, with one line', async 
 test('help lists the flags in groups, and the clouds', async () => {
   const { code, out } = await runCommand([command, '--help'])
   assert.equal(code, 0)
-  assert.match(out, /^Clouds: exoscale\.$/m)
+  assert.match(out, /^Clouds: exoscale, clusterapi\.$/m)
   assert.match(out, /^Scale-down:\n {2}--scale-down-enabled {2}\(default true\)$/m)
 })
 
