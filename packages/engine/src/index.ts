@@ -11,12 +11,12 @@ export {
   scopeKey,
   scopesOf,
 } from './scheduling/types/claim-offerings.ts'
-export { exceededLimit } from './scheduling/claims/limits.ts'
+export { exceededLimit } from './scheduling/claims/launchable-claims.ts'
 export { PackingCache } from './scheduling/packing/packing-cache.ts'
 export { TypeReader } from './scheduling/types/instance-rows.ts'
 export type { SchedulingControl } from './scheduling/pace.ts'
 export { resultInSteps, schedule } from './scheduling/schedule.ts'
-export { type Solution, solve } from './scheduling/solver.ts'
+export { type Solution, solve } from './scheduling/schedule.ts'
 export { type Problem, problemInSteps, problemOf, type ShapeSource } from './scheduling/problem/problem.ts'
 export { knownSpecs } from './scheduling/problem/spec-reading.ts'
 export { allowedDisruptions, unlimited, unreadableBudget } from './consolidation/budgets.ts'

@@ -48,7 +48,7 @@ export type {
   SchedulingResult,
   Fault,
 } from './input/result.ts'
-export { effectiveZone } from './eligibility/effective-zones.ts'
+export { effectiveZone } from './eligibility/node-selection.ts'
 export type { EligibilityPolicy, VolumeLookups } from './eligibility/lookups.ts'
 export {
   type PodProblem,

@@ -1,7 +1,7 @@
 /** Answers about the removal of nodes, with objects instead of indexes. */
 import type { Pod } from '@tenon/api'
 import type { FinishedClaim } from '../scheduling/claims/finished-claims.ts'
-import { isRoom, newClaim } from '../scheduling/claims/new-claim.ts'
+import { isRoom, newClaim } from '../scheduling/claims/finished-claims.ts'
 import type { PodReason } from '../reasons/reasons.ts'
 import type { SchedulingInput } from '../input/input.ts'
 import type { Failure, NewClaim, Placement } from '../input/result.ts'

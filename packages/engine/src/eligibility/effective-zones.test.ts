@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { labels, type NodeSelectorRequirement, type Pod } from '@tenon/api'
 import type { PodVolumes } from '../input/input.ts'
 import { aPod } from '../testing/builders.test-support.ts'
-import { effectiveZone } from './effective-zones.ts'
+import { effectiveZone } from './node-selection.ts'
 
 const zoneIn = (...values: readonly string[]): NodeSelectorRequirement => ({
   key: labels.zone,

@@ -1,14 +1,18 @@
-/** Whether the node selector and node affinity of a pod are valid (scheduling.md 2.1, check 2). */
+/** The node selector and node affinity of a pod: whether they are valid (scheduling.md 2.1, check 2), and their zone. */
 import {
   capacityTypes,
   labels,
   type NodeSelectorRequirement,
   ownValue,
+  type Pod,
   type PodSpec,
   type Requirement,
 } from '@tenon/api'
 import { canonicalKey, type EligibilityPolicy, isRestricted } from './lookups.ts'
 import type { SelectionProblem } from './problems.ts'
+import { intersection, oneOf, valueSet, type ValueSet } from '../requirements/requirement.ts'
+import { requiredAlternatives, requirementsOf } from '../requirements/requirements.ts'
+import type { PodVolumes } from '../input/input.ts'
 
 const namePart = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/
 const prefixPart = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
@@ -108,4 +112,38 @@ export function isQualifiedName(key: string): boolean {
 
 function isLabelValue(value: string): boolean {
   return value === '' || (value.length <= 63 && namePart.test(value))
+}
+
+/**
+ * The only zone that a valid pod can use, reported before anything is placed (scheduling.md 12.4); `flexible` for several
+ * or any zone, `none` if there is none.
+ * @param topologyZones zones that the pod's topology rules allow; undefined for all.
+ */
+export function effectiveZone(
+  pod: Pod,
+  volumes: PodVolumes | undefined,
+  topologyZones?: ReadonlySet<string>,
+): string {
+  const terms = requiredAlternatives(pod.spec).map((term) => term.get(labels.zone))
+  const affinity = terms.length === 1 ? terms[0] : union(terms)
+  const storage = union(
+    (volumes?.alternatives ?? []).map((term) =>
+      requirementsOf(term.map((expression) => valueSet(expression))).get(labels.zone),
+    ),
+  )
+  const topology = topologyZones === undefined ? undefined : oneOf(labels.zone, ...topologyZones)
+  const bounds = [affinity, storage, topology].filter((set) => set !== undefined)
+  const [first, ...others] = bounds
+  if (first === undefined) return 'flexible'
+  const zones = others.reduce(intersection, first)
+  if (zones.complement || zones.values.size > 1) return 'flexible'
+  const [only] = zones.values
+  return only ?? 'none'
+}
+
+/** Zones of any of the alternatives; undefined (= all) when one alternative does not list its zones. */
+function union(alternatives: readonly (ValueSet | undefined)[]): ValueSet | undefined {
+  const listed = alternatives.filter((set) => set !== undefined && !set.complement)
+  if (listed.length < alternatives.length || listed.length === 0) return undefined
+  return oneOf(labels.zone, ...listed.flatMap((set) => [...(set?.values ?? [])]))
 }

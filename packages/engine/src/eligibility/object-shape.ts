@@ -1,6 +1,6 @@
 /** Whether objects other than pods have valid values in the fields that are read. */
 import { ownValue, parseNillableDuration } from '@tenon/api'
-import { nodeSelectorTerms, labelSelector, podSpec } from './pod-shape.ts'
+import { nodeSelectorTerms, labelSelector, podSpec } from './input-shapes.ts'
 import {
   fields,
   integer,

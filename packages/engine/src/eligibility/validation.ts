@@ -4,7 +4,7 @@ import { operatorOf } from '../requirements/requirement.ts'
 import { requiredAlternatives } from '../requirements/requirements.ts'
 import { type EligibilityPolicy, type VolumeLookups } from './lookups.ts'
 import { selectionProblems } from './node-selection.ts'
-import { invalidFields } from './pod-shape.ts'
+import { invalidFields } from './input-shapes.ts'
 import type { PodProblem, PodProblems, VolumeProblem } from './problems.ts'
 import {
   boundVolumeOf,

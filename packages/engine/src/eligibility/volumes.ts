@@ -17,7 +17,7 @@ import { compatible, labelRequirements, requirementsOf } from '../requirements/r
 import type { PodVolumes, VolumeUse } from '../input/input.ts'
 import { FreeVolumes, hasNoProvisioner } from './free-volumes.ts'
 import { canonicalKey, type EligibilityPolicy, type VolumeLookups } from './lookups.ts'
-import { nodeSelectorTerms } from './pod-shape.ts'
+import { nodeSelectorTerms } from './input-shapes.ts'
 import type { VolumeProblem, VolumeSubject } from './problems.ts'
 import { misfits } from './shape-check.ts'
 

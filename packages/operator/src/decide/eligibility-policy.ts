@@ -4,7 +4,7 @@ import type { EligibilityPolicy } from '@tenon/engine'
 import type { CloudProvider } from '@tenon/provider'
 
 /** The provider's rules about labels and topologies of pods. */
-export type PodRules = Pick<
+export type ProviderPodRules = Pick<
   CloudProvider,
   | 'wellKnownLabels'
   | 'restrictedLabels'
@@ -14,7 +14,7 @@ export type PodRules = Pick<
   | 'labelAliases'
 >
 
-export function eligibilityPolicy(provider: PodRules): EligibilityPolicy {
+export function eligibilityPolicy(provider: ProviderPodRules): EligibilityPolicy {
   const { restrictedDomains, labelAliases } = provider
   return {
     wellKnownLabels: new Set([...wellKnownLabels, ...provider.wellKnownLabels]),

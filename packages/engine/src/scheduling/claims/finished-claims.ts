@@ -1,15 +1,25 @@
 /** From an open claim to the claim to create (scheduling.md 11.2, 11.3). */
-import { capacityTypes, comparePrices, labels, type PricePerHour, type Requirement, setOwn } from '@tenon/api'
+import {
+  capacityTypes,
+  comparePrices,
+  labels,
+  ownValue,
+  type Pod,
+  type PricePerHour,
+  type Requirement,
+  type Resources,
+  setOwn,
+} from '@tenon/api'
 import { allowsAbsence, anyValue, oneOf, type ValueSet } from '../../requirements/requirement.ts'
 import { requirementList, type Requirements } from '../../requirements/requirements.ts'
 import type { RequirementStates } from '../../requirements/states.ts'
-import type { SchedulingPolicy } from '../../input/input.ts'
+import type { PoolInput, SchedulingInput, SchedulingPolicy } from '../../input/input.ts'
 import type { NewClaim } from '../../input/result.ts'
 import { withoutAttachments } from '../pods/attachments.ts'
 import { type ClaimClass, type ClaimClasses, rowsHolding } from './claim-class.ts'
 import { type CompiledOffering, type CompiledType, unmetMinValues } from '../types/instance-rows.ts'
 import type { OpenClaim } from './open-claims.ts'
-import { simulationOnlyLabels, type TypeRow } from './pool-template.ts'
+import { simulationOnlyLabels, taintsOf, type TypeRow } from './pool-template.ts'
 import { addTo, type Amounts, amountsFit, type ResourceSpace, sumFits } from '../pods/resource-space.ts'
 
 /** A claim to create, by indexes. */
@@ -400,4 +410,47 @@ function commonDaemons(rows: readonly PricedRow[], space: ResourceSpace): Float6
     for (let i = 0; i < least.length; i++)
       least[i] = Math.min(least[i] as number, row.daemons.amounts[i] as number)
   return least
+}
+
+/** The claim with objects instead of indexes; undefined if the input does not contain the pool. */
+export function newClaim(
+  { pools, pods, origins }: Pick<SchedulingInput, 'pools' | 'pods' | 'origins'>,
+  { poolIndex, pods: indexes, ...claim }: FinishedClaim,
+): NewClaim | undefined {
+  const pool = pools[poolIndex]
+  if (pool === undefined) return undefined
+  const all = indexes.map((index) => pods[index]).filter((pod) => pod !== undefined)
+  const roomPods = all.filter((pod) => isRoom(pod, origins))
+  return {
+    ...claim,
+    pool: pool.nodePool,
+    taints: taintsOf(pool),
+    largest: largestOf(pool, claim.instanceTypes),
+    pods: roomPods.length === 0 ? all : all.filter((pod) => !isRoom(pod, origins)),
+    ...(roomPods.length > 0 && { roomPods }),
+  }
+}
+
+/** Whether the pod is a placeholder (buffer, request, check). */
+export function isRoom({ metadata }: Pod, origins: SchedulingInput['origins']): boolean {
+  const origin = origins?.get(metadata?.uid ?? '')
+  return origin === 'buffer' || origin === 'request' || origin === 'check'
+}
+
+/** Capacities by type name, cached by list of types, as the same list serves thousands of claims. */
+const capacities = new WeakMap<PoolInput['instanceTypes'], ReadonlyMap<string, Resources>>()
+
+function capacitiesOf(types: PoolInput['instanceTypes']): ReadonlyMap<string, Resources> {
+  const known = capacities.get(types) ?? new Map(types.map(({ name, capacity }) => [name, capacity]))
+  capacities.set(types, known)
+  return known
+}
+
+function largestOf({ nodePool, instanceTypes }: PoolInput, names: readonly string[]): Resources {
+  const limits = Object.keys(nodePool.spec.limits ?? {})
+  if (limits.length === 0) return {}
+  const capacityOf = capacitiesOf(instanceTypes)
+  const most = (limit: string) =>
+    Math.max(0, ...names.map((name) => ownValue(capacityOf.get(name), limit) ?? 0))
+  return Object.fromEntries(limits.map((limit) => [limit, limit === 'nodes' ? 1 : most(limit)]))
 }

@@ -11,7 +11,7 @@ import {
   setOwn,
   type Taint,
 } from '@tenon/api'
-import { requireReadablePool, requireReadableSpec } from '../../eligibility/pool-shape.ts'
+import { requireReadablePool, requireReadableSpec } from '../../eligibility/input-shapes.ts'
 import { allowsAbsence, oneOf } from '../../requirements/requirement.ts'
 import {
   compatible,
@@ -24,7 +24,7 @@ import {
 } from '../../requirements/requirements.ts'
 import type { RequirementStates, StateId } from '../../requirements/states.ts'
 import type { DaemonInput, PoolInput, SchedulingPolicy } from '../../input/input.ts'
-import { type HostNames, withHostNames } from '../problem/named-nodes.ts'
+import { type HostNames, withHostNames } from '../problem/spec-reading.ts'
 import { allocatableGroups } from '../types/allocatable.ts'
 import type { Attachments } from '../pods/attachments.ts'
 import { type HostPort, hostPortsOf, portsClash } from '../../input/host-ports.ts'

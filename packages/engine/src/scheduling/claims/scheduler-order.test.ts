@@ -4,7 +4,7 @@ import { labels, type Pod } from '@tenon/api'
 import { anInput, aPoolInput, aPool, aType, strictPolicy } from '../../testing/builders.test-support.ts'
 import { finished } from '../../steps.ts'
 import { schedule } from '../schedule.ts'
-import { inSchedulerOrder } from './scheduler-order.ts'
+import { inSchedulerOrder } from './launchable-claims.ts'
 
 /** @param refused the resource version that the scheduler's last refusal left. */
 function replica(name: string, refused: number, topologyKey: string, owner = 'one'): Pod {

@@ -1,5 +1,5 @@
 /** `matchAttribute` and `distinctAttribute` of a claim while its devices are chosen (devices.md 3.12). */
-import type { CompiledDevice } from './device.ts'
+import type { CompiledDevice } from './pools.ts'
 import type { CompiledConstraint } from './requests.ts'
 
 /**

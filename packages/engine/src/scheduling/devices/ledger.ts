@@ -6,7 +6,7 @@ import { type DeviceAmount, type DeviceAmounts, deviceAmount, qualifiedDeviceNam
 import type { Requirements } from '../../requirements/requirements.ts'
 import { type AllocatedDevice, type DeviceAllocation } from '../../input/devices.ts'
 import { addAmounts, raiseAmounts } from './amounts.ts'
-import type { CompiledDevice, DevicePool } from './device.ts'
+import type { CompiledDevice, DevicePool } from './pools.ts'
 import type { TypeDevices } from './pools.ts'
 
 /** A node or an open claim that uses devices; compared by identity. */

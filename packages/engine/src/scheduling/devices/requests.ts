@@ -1,9 +1,10 @@
 /** ResourceClaims compiled: requests with their selectors, and constraints (devices.md 3.9). */
 import {
   consumedCapacity,
+  type Device,
+  deviceAmount,
   type DeviceAmount,
   type DeviceAmounts,
-  deviceAmount,
   type DeviceClass,
   type DeviceConstraint,
   type DeviceRequest,
@@ -13,9 +14,13 @@ import {
   type ResourceClaim,
   toleratesDeviceTaint,
 } from '@tenon/api'
-import type { CompiledDevice } from './device.ts'
-import { type CompiledDeviceSelector, compileDeviceSelector, type DeviceSelectorAnswer } from '@tenon/cel'
-import type { SelectorAnswers } from './selectors.ts'
+import type { CompiledDevice } from './pools.ts'
+import {
+  askDeviceSelector,
+  type CompiledDeviceSelector,
+  compileDeviceSelector,
+  type DeviceSelectorAnswer,
+} from '@tenon/cel'
 
 /** Maximum devices of one claim. */
 export const mostDevicesPerClaim = 32
@@ -201,4 +206,29 @@ export class Suitabilities {
     const consumed = consumedCapacity(device.capacity, requests)
     return consumed === undefined ? { kind: 'differs' } : { kind: 'suits', consumed }
   }
+}
+
+/** Caches answers of device selectors (devices.md 3.10). Equal devices are evaluated once. */
+export class SelectorAnswers {
+  readonly #answers = new Map<CompiledDeviceSelector, Map<number, DeviceSelectorAnswer>>()
+
+  of(selector: CompiledDeviceSelector, device: SelectableDevice): DeviceSelectorAnswer {
+    let answers = this.#answers.get(selector)
+    if (answers === undefined) {
+      answers = new Map()
+      this.#answers.set(selector, answers)
+    }
+    let answer = answers.get(device.selectorClass)
+    if (answer === undefined) {
+      answer = askDeviceSelector(selector, device.source, device.pool.driver)
+      answers.set(device.selectorClass, answer)
+    }
+    return answer
+  }
+}
+
+interface SelectableDevice {
+  readonly selectorClass: number
+  readonly source: Device
+  readonly pool: { readonly driver: string }
 }

@@ -14,7 +14,7 @@ import {
   devicesInput,
   driver,
 } from '../../testing/device-builders.test-support.ts'
-import { CompiledDevices } from './compiled-devices.ts'
+import { CompiledDevices } from './device-allocator.ts'
 import { DeviceAllocator } from './device-allocator.ts'
 
 const totals = { a: 4, b: 5 }

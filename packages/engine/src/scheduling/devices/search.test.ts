@@ -16,7 +16,7 @@ import {
   gpus,
 } from '../../testing/device-builders.test-support.ts'
 import { aType } from '../../testing/builders.test-support.ts'
-import { CompiledDevices } from './compiled-devices.ts'
+import { CompiledDevices } from './device-allocator.ts'
 import { DeviceAllocator } from './device-allocator.ts'
 
 interface Place {

@@ -6,7 +6,7 @@ import type { DeviceAmount, DeviceAmounts } from '@tenon/api'
 import { compatible, merged, type Requirements } from '../../requirements/requirements.ts'
 import { addAmounts, subtractAmounts } from './amounts.ts'
 import { ConstraintState } from './constraints.ts'
-import type { CompiledDevice, DevicePool } from './device.ts'
+import type { CompiledDevice, DevicePool } from './pools.ts'
 import { counterUse, type DeviceLedger, type HeldDevice, sharedUse, type Consumer } from './ledger.ts'
 import type { TypeDevices } from './pools.ts'
 import {

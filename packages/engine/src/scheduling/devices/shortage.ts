@@ -1,7 +1,7 @@
 /** What is missing for a claim without devices: which request no device can meet, and why (ask.md 2). */
 import { consumedCapacity, type DeviceAmount, type DeviceTaint, qualifiedDeviceName } from '@tenon/api'
 import type { ClaimShortage, AlternativeShortage } from '../../reasons/device-reasons.ts'
-import type { CompiledDevice, DevicePool } from './device.ts'
+import type { CompiledDevice, DevicePool } from './pools.ts'
 import type { TypeDevices } from './pools.ts'
 import type { CompiledClaim, CompiledRequest, RequestAlternative, Suitabilities } from './requests.ts'
 

@@ -14,11 +14,10 @@ import {
 } from '@tenon/api'
 import { compareText } from '../../input/compare-text.ts'
 import type { DevicesInput } from '../../input/devices.ts'
-import { invalidFields } from '../../eligibility/pod-shape.ts'
-import { shapeProblemText } from '../../eligibility/pool-shape.ts'
+import { invalidFields, shapeProblemText } from '../../eligibility/input-shapes.ts'
 import { withoutPreferences } from '../pods/relaxation.ts'
 import { finished } from '../../steps.ts'
-import { type HostNames, hostNames, withHostNames } from './named-nodes.ts'
+import { type HostNames, hostNames, withHostNames } from './spec-reading.ts'
 import { problemText } from '../../input/problem-text.ts'
 import { knownSpecs, type SpecCache, type SpecReading, textOf } from './spec-reading.ts'
 import type {

@@ -1,8 +1,16 @@
 /** Reads from each pod, once, what decides where it may go: nearly all pods of the next problem are the same objects. */
-import { ownValue, type Pod, type PodSpec, type PodStatus } from '@tenon/api'
+import {
+  labels,
+  type NodeSelectorRequirement,
+  type NodeSelectorTerm,
+  ownValue,
+  type Pod,
+  type PodSpec,
+  type PodStatus,
+} from '@tenon/api'
 import { hostPortOf } from '../../input/host-ports.ts'
-import { PodCache } from './pod-cache.ts'
 import { problemText } from '../../input/problem-text.ts'
+import type { NodeInput, TopologyNode } from '../../input/input.ts'
 
 type Held = NonNullable<PodStatus['containerStatuses']>[number]
 
@@ -124,4 +132,96 @@ function held({ name, resources, allocatedResources }: Held): Held {
     ...(resources !== undefined && { resources: { requests: resources.requests ?? {} } }),
     ...(allocatedResources !== undefined && { allocatedResources }),
   }
+}
+
+/** Pods that are skipped in the previous list when the next pod is not at its position. */
+const mostSkipped = 256
+
+/**
+ * Reads each pod once; pods are immutable. A lookup by object would cost more than reading most pods. So this relies on the
+ * order: a pod is the next one of the previous list, or one soon after it.
+ */
+export class PodCache<Value> {
+  readonly #read: (pod: Pod) => Value
+  #pods: readonly Pod[] = []
+  #values: readonly Value[] = []
+
+  constructor(read: (pod: Pod) => Value) {
+    this.#read = read
+  }
+
+  /** @returns a function that reads the pods of one list in their order. */
+  reading(): (pod: Pod) => Value {
+    const [before, known] = [this.#pods, this.#values]
+    const pods: Pod[] = []
+    const values: Value[] = []
+    this.#pods = pods
+    this.#values = values
+    let next = 0
+    return (pod) => {
+      const end = Math.min(before.length, next + mostSkipped)
+      let at = next
+      while (at < end && before[at] !== pod) at++
+      const isKnown = at < end
+      if (isKnown) next = at + 1
+      const value = isKnown ? (known[at] as Value) : this.#read(pod)
+      pods.push(pod)
+      values.push(value)
+      return value
+    }
+  }
+}
+
+/** The host name of a node, by its name. */
+export type HostNames = (node: string) => string
+
+/** An unknown node name gives a host name that no node has. */
+export function hostNames(
+  nodes: readonly NodeInput[],
+  topologyNodes: ReadonlyMap<string, TopologyNode>,
+): HostNames {
+  let hosts: ReadonlyMap<string, string> | undefined
+  return (node) => {
+    hosts ??= new Map(nodes.map(({ name, labels: own }) => [name, own[labels.hostname] ?? name]))
+    return topologyNodes.get(node)?.hostname ?? hosts.get(node) ?? `no node ${node}`
+  }
+}
+
+/**
+ * The spec with host names instead of the node names of `matchFields` (reports-2.md 8); the same object if it names no
+ * node.
+ */
+export function withHostNames(spec: PodSpec, hostOf: HostNames): PodSpec {
+  const nodeAffinity = spec.affinity?.nodeAffinity
+  const required = nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
+  const preferred = nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution
+  const terms = [...(required?.nodeSelectorTerms ?? []), ...(preferred ?? []).map((each) => each.preference)]
+  if (!terms.some(({ matchFields = [] }) => matchFields.length > 0)) return spec
+  return {
+    ...spec,
+    affinity: {
+      ...spec.affinity,
+      nodeAffinity: {
+        ...nodeAffinity,
+        ...(required !== undefined && {
+          requiredDuringSchedulingIgnoredDuringExecution: {
+            nodeSelectorTerms: required.nodeSelectorTerms.map((term) => termOf(term, hostOf)),
+          },
+        }),
+        ...(preferred !== undefined && {
+          preferredDuringSchedulingIgnoredDuringExecution: preferred.map((each) => ({
+            ...each,
+            preference: termOf(each.preference, hostOf),
+          })),
+        }),
+      },
+    },
+  }
+}
+
+function termOf({ matchExpressions = [], matchFields = [] }: NodeSelectorTerm, hostOf: HostNames) {
+  const hosts = matchFields.map((field): NodeSelectorRequirement => {
+    return { ...field, key: labels.hostname, values: (field.values ?? []).map(hostOf) }
+  })
+  return { matchExpressions: [...matchExpressions, ...hosts] }
 }

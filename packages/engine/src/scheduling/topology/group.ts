@@ -1,9 +1,8 @@
 /** One topology rule and how its pods are spread over the domains of a label (scheduling.md 9). */
-import { type LabelSelector, labels, matchesSelector, type Taint } from '@tenon/api'
+import { labels, type LabelSelector, matchesSelector, type Taint } from '@tenon/api'
 import { has, type ValueSet } from '../../requirements/requirement.ts'
 import type { Requirements } from '../../requirements/requirements.ts'
 import type { SelectablePod } from '../problem/problem.ts'
-import type { DomainNames } from './domain-names.ts'
 import { admits, filterIdentity, type NodeFilter } from './node-filter.ts'
 
 type GroupKind = 'spread' | 'affinity' | 'antiAffinity'
@@ -345,5 +344,46 @@ export class RuleIdentities {
       this.#numbers.set(text, number)
     }
     return number
+  }
+}
+
+interface Bits {
+  readonly bits: Uint8Array
+  readonly known: number
+}
+
+/** The domains of one label key as numbers, in the order in which they became known. */
+export class DomainNames {
+  readonly #names: string[] = []
+  readonly #ids = new Map<string, number>()
+  readonly #allowed = new WeakMap<ValueSet, Bits>()
+
+  get size(): number {
+    return this.#names.length
+  }
+
+  idOf(name: string): number {
+    let id = this.#ids.get(name)
+    if (id === undefined) {
+      id = this.#names.length
+      this.#names.push(name)
+      this.#ids.set(name, id)
+    }
+    return id
+  }
+
+  name(id: number): string {
+    return this.#names[id] as string
+  }
+
+  /** 1 for each domain the set allows; undefined stands for all of them. */
+  allowedBy(set: ValueSet | undefined): Uint8Array | undefined {
+    if (set === undefined) return undefined
+    const known = this.#allowed.get(set)
+    if (known !== undefined && known.known === this.#names.length) return known.bits
+    const bits = new Uint8Array(this.#names.length)
+    for (const [id, name] of this.#names.entries()) if (has(set, name)) bits[id] = 1
+    this.#allowed.set(set, { bits, known: this.#names.length })
+    return bits
   }
 }

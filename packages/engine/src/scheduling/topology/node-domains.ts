@@ -4,7 +4,7 @@ import type { TopologyNode } from '../../input/input.ts'
 import { labelRequirements, type Requirements } from '../../requirements/requirements.ts'
 import type { RequirementStates, StateId } from '../../requirements/states.ts'
 import { memoized } from '../memoized.ts'
-import { DomainNames } from './domain-names.ts'
+import { DomainNames } from './group.ts'
 import type { TopologyGroup } from './group.ts'
 
 /** A node, or a claim that becomes one, as topology rules see it. */

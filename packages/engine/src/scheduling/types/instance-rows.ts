@@ -8,7 +8,7 @@ import {
   type Requirement,
   type Resources,
 } from '@tenon/api'
-import { requireReadableType } from '../../eligibility/pool-shape.ts'
+import { requireReadableType } from '../../eligibility/input-shapes.ts'
 import {
   compatible,
   overlaps,

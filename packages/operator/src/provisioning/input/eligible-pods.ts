@@ -18,7 +18,7 @@ import {
 import { claimsOfPod, type DeviceSources, devicesInput } from './device-input.ts'
 import type { StateNode } from '../../state/nodes/state-node.ts'
 import { uselessText } from '../../state/nodes/node-evidence.ts'
-import { eligibilityPolicy, type PodRules } from '../../decide/eligibility-policy.ts'
+import { eligibilityPolicy, type ProviderPodRules } from '../../decide/eligibility-policy.ts'
 import { canonicalPod } from '../../decide/canonical-keys.ts'
 import { type ApplicationCaches, type Caches, indexes } from '../../state/caches.ts'
 import type { ServedRequest } from '../../state/pods/request-pods.ts'
@@ -29,7 +29,7 @@ export interface PodSources extends DeviceSources {
   readonly caches: DeviceSources['caches'] & Pick<Caches, 'applications'>
   readonly state: DeviceSources['state'] &
     Pick<ClusterState, 'buffers' | 'evidence' | 'isWellFormed' | 'podGroups' | 'predictions' | 'requests'>
-  readonly provider: PodRules
+  readonly provider: ProviderPodRules
   readonly settings: Pick<Settings, 'defaultSpread'>
 }
 
