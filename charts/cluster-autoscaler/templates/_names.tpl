@@ -120,9 +120,7 @@ clusterapi:{{ join "," $parts }}
 {{/* Rules about objects of the management cluster, where that is the cluster of the release. */}}
 {{- define "cluster-autoscaler.managementRules" -}}
 {{- if and (eq .Values.cloudProvider "clusterapi") (hasSuffix "-incluster" .Values.clusterAPIMode) }}
-- apiGroups: [cluster.x-k8s.io]
-  resources: [machinedeployments, machinepools, machines, machinesets]
-  verbs: [get, list, watch, patch, update]
+- {apiGroups: [cluster.x-k8s.io], resources: [machinedeployments, machinepools, machines, machinesets], verbs: [get, list, watch, patch, update]}
 - apiGroups: [cluster.x-k8s.io]
   resources: [machinedeployments/scale, machinepools/scale, machinesets/scale]
   verbs: [get, patch, update]
