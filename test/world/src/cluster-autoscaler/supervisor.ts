@@ -1,14 +1,17 @@
 import { integerBetween, type Random } from '@tenon/runtime'
 import type { AutoscalerProcess, AutoscalerWorld } from './autoscaler-world.ts'
 
+/** Where processes run. */
+type Supervised = Pick<AutoscalerWorld, 'lease' | 'startAutoscaler'>
+
 /** Keeps the given number of processes running, as the kubelet does. */
 export class Supervisor {
-  readonly #world: AutoscalerWorld
+  readonly #world: Supervised
   #running: readonly AutoscalerProcess[]
   /** Number of processes started so far. */
   processes = 0
 
-  constructor(world: AutoscalerWorld, replicas: number) {
+  constructor(world: Supervised, replicas: number) {
     this.#world = world
     this.#running = Array.from({ length: replicas }, () => this.#start())
   }

@@ -4,6 +4,11 @@ import { integerBetween, type Random, unit } from '@tenon/runtime'
 import { aDeployment, deploymentKind } from '../world.ts'
 import type { AutoscalerWorld } from './autoscaler-world.ts'
 
+/** Where the pods are to run. */
+type WorkloadCluster = Pick<AutoscalerWorld, 'create'> & {
+  readonly cluster: Pick<AutoscalerWorld['cluster'], 'server'>
+}
+
 const budgetKind: ResourceType = {
   group: 'policy',
   version: 'v1',
@@ -13,11 +18,11 @@ const budgetKind: ResourceType = {
 }
 
 export class Workload {
-  readonly #world: AutoscalerWorld
+  readonly #world: WorkloadCluster
   readonly #dice: Random
   readonly #names: string[] = []
 
-  constructor(world: AutoscalerWorld, dice: Random) {
+  constructor(world: WorkloadCluster, dice: Random) {
     this.#world = world
     this.#dice = dice
   }
