@@ -92,8 +92,8 @@ export class NodeHealth implements ControllerSpec {
 
   /**
    * The watch may be late, and the node well again (reports-2.md 1). An event that brings a condition which is overdue
-   * already is as good as a read: kwok turns such a node Ready again within a moment, and it is to be replaced all the
-   * same (operations.md, trap 18).
+   * already is as good as a read: simulated kubelets turn such a node Ready again within a moment, and it is to be
+   * replaced all the same (operations.md, trap 18).
    */
   async #isStillIll({ metadata }: Node): Promise<boolean> {
     const node = await this.#deps.kubernetes.client.get(kinds.node, { name: metadata.name })

@@ -12,12 +12,12 @@ import { CliError } from '../../errors.ts'
 type Env = Readonly<Record<string, string | undefined>>
 
 /** A connection, and what another thread needs to open the same. */
-export interface AutoscalerConnection extends KubernetesConnection {
+interface AutoscalerConnection extends KubernetesConnection {
   readonly config: KubeConfigOptions | ServerAddress
 }
 
 /** The cluster of the nodes, and the management cluster if it is reached in another way. */
-export interface AutoscalerConnections {
+interface AutoscalerConnections {
   readonly workload: AutoscalerConnection
   readonly management?: AutoscalerConnection
 }
