@@ -33,7 +33,8 @@ export interface NodeTemplate {
 export interface DeviceObjects {
   readonly slices: readonly ResourceSlice[]
   readonly claims: readonly ResourceClaim[]
-  readonly classes: readonly DeviceClass[]
+  /** Undefined if they cannot be read: then claims do not decide where a pod fits. */
+  readonly classes: readonly DeviceClass[] | undefined
 }
 
 /** A pod's controller, with the fields for drain rules. A DaemonSet or Job has no replicas. */
@@ -59,7 +60,7 @@ export interface ClusterCache extends Lookups {
   /** Labels of every namespace. */
   namespaces(): ReadonlyMap<string, Labels>
   volumes(): VolumeIndex
-  /** Undefined if some of these kinds cannot be read. */
+  /** Undefined if slices or claims cannot be read. */
   devices(): DeviceObjects | undefined
   /** To find out which pods belong to one application. Only set if default constraints need it. */
   readonly applications: SelectorLookups | undefined

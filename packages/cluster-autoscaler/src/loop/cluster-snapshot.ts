@@ -35,9 +35,9 @@ export function* buildSnapshot(
   return snapshot
 }
 
-/** Undefined if no pod can need it, so that nothing is spent on it. */
+/** Undefined if no pod can need it, so that nothing is spent on it, or if classes cannot be read. */
 function deviceIndexOf(objects: DeviceObjects | undefined): DeviceIndex | undefined {
-  if (objects === undefined || objects.claims.length === 0) return undefined
+  if (objects?.classes === undefined || objects.claims.length === 0) return undefined
   const index = new DeviceIndex()
   for (const slice of objects.slices) index.setSlice(slice)
   for (const each of objects.classes) index.setClass(each)

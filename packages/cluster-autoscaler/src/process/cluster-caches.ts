@@ -87,11 +87,16 @@ const controllerFields: ReadFields = {
   others: true,
 }
 const byNamespace = 'namespace'
-/** Without all of these kinds, devices are not considered. */
-const deviceKinds = [kinds.resourceSlice, kinds.resourceClaim, kinds.deviceClass] as const
+/** Without both kinds, devices are not considered. */
+const deviceKinds = [kinds.resourceSlice, kinds.resourceClaim] as const
 
 /** Kinds that may not be served or readable. */
-const optionalKinds: readonly ResourceType[] = [kinds.namespace, ...volumeKinds, ...deviceKinds]
+const optionalKinds: readonly ResourceType[] = [
+  kinds.namespace,
+  ...volumeKinds,
+  ...deviceKinds,
+  kinds.deviceClass,
+]
 
 /**
  * Follows the cluster until `signal` aborts.
@@ -210,7 +215,7 @@ function followConfigMap(
   return cache
 }
 
-/** Follows these kinds if all can be read. */
+/** Follows slices and claims if both can be read, and classes if these can be, too. */
 function followDevices(
   registry: CacheRegistry,
   readable: ReadonlySet<ResourceType>,
@@ -218,6 +223,8 @@ function followDevices(
   if (!deviceKinds.every((kind) => readable.has(kind))) return () => undefined
   const slices = registry.cache(kinds.resourceSlice, { fields: usualFields })
   const claims = registry.cache(kinds.resourceClaim, { fields: usualFields })
-  const classes = registry.cache(kinds.deviceClass, { fields: usualFields })
-  return () => ({ slices: slices.list(), claims: claims.list(), classes: classes.list() })
+  const classes = readable.has(kinds.deviceClass)
+    ? registry.cache(kinds.deviceClass, { fields: usualFields })
+    : undefined
+  return () => ({ slices: slices.list(), claims: claims.list(), classes: classes?.list() })
 }

@@ -38,6 +38,7 @@ test('CAS-105 the example manifest starts under its rights, and removes what is 
   const refused = stage.refused().filter((each) => !each.includes('/leases?'))
   // Rights that Cluster Autoscaler's manifests do not grant are asked for once, and done without.
   assert.deepEqual(refused.toSorted(), [
+    'GET /apis/resource.k8s.io/v1/deviceclasses?limit=1',
     'GET /apis/resource.k8s.io/v1/resourceclaims?limit=1',
     'GET /apis/resource.k8s.io/v1/resourceslices?limit=1',
     'GET /apis/storage.k8s.io/v1/volumeattachments?limit=1',

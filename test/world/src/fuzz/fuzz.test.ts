@@ -411,6 +411,7 @@ describe('oracles', () => {
       reasonTold(refusal('refused: 0/1 nodes are available: 1 node(s) were refused'), given).length,
       0,
     )
+    assert.equal(reasonTold(refusal('and has less memory than was planned'), given).length, 0)
   })
 
   test('a zone counts for a spread if it has instances for the pods and its name is known', () => {

@@ -93,12 +93,13 @@ function removesEmpty({ spec }: NodePool): boolean {
   )
 }
 
-/** Events about rejections contain the scheduler's message. */
+/** Events about rejections contain the scheduler's message, or what the node has less of than was planned. */
 export function reasonTold({ refusals }: Pick<Observer, 'refusals'>, given: Case): readonly Finding[] {
   const apps = given.surroundings.refusedApps ?? []
   const silent = refusals.find(
     ({ pod, text }) =>
-      apps.some((app) => pod.includes(`/${app}-`)) && !text.includes('nodes are available: '),
+      apps.some((app) => pod.includes(`/${app}-`)) &&
+      !['nodes are available: ', 'than was planned'].some((words) => text.includes(words)),
   )
   if (silent === undefined) return []
   const text = `pod ${silent.pod} is refused by the scheduler, and its Event does not say why: ${silent.text}`
