@@ -239,6 +239,8 @@ export interface Cache<T extends KubeObject> {
   /** Resolves after the first complete list. */
   synced(signal?: AbortSignal): Promise<void>
   readonly isSynced: boolean
+  /** Whether what is known cannot be continued, and the list that replaces it has yet to come. */
+  readonly isListedAgain: boolean
   /**
    * Whether the server's last response was that it does not serve the kind, or that the right to read it is missing.
    */

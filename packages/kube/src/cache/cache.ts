@@ -82,6 +82,10 @@ class ReflectedCache<T extends KubeObject> implements FollowingCache<T> {
     return this.#isSynced
   }
 
+  get isListedAgain(): boolean {
+    return this.#isSynced && this.lastSyncResourceVersion === undefined
+  }
+
   get isRefused(): boolean {
     return this.#isRefused
   }

@@ -228,8 +228,8 @@ export class ClusterState {
   }
 
   /**
-   * Whether decisions can be made: every claim is launched and, until that was true once, every managed node has its
-   * provider ID and instance type.
+   * Whether decisions can be made: every claim is launched, nothing is being listed again and, until that was true once,
+   * every managed node has its provider ID and instance type.
    */
   synced(): boolean {
     const waitingFor = this.waitingFor()
@@ -241,10 +241,22 @@ export class ClusterState {
     return isSynced
   }
 
-  /** Objects that {@link synced} waits for, as `nodeclaim/NAME` and `node/NAME`. */
+  /** What {@link synced} waits for: `nodeclaim/NAME`, `node/NAME`, and `list of KIND`. */
   waitingFor(): readonly string[] {
     const claims = this.unlaunched().map(({ metadata }) => `nodeclaim/${metadata.name}`)
-    return [...claims, ...this.#untracked().map(({ metadata }) => `node/${metadata.name}`)]
+    const nodes = this.#untracked().map(({ metadata }) => `node/${metadata.name}`)
+    return [...claims, ...nodes, ...this.#listedAgain().map((plural) => `list of ${plural}`)]
+  }
+
+  /**
+   * Kinds whose content is unknown until a list has answered. Others may be listed already: pods whose nodes are still
+   * missing would get new ones.
+   */
+  #listedAgain(): readonly string[] {
+    const { nodeClaims, nodes, pods } = this.#caches
+    return [nodeClaims, nodes, pods]
+      .filter(({ isListedAgain }) => isListedAgain)
+      .map(({ type }) => type.plural)
   }
 
   #untracked(): readonly Node[] {
@@ -256,7 +268,7 @@ export class ClusterState {
   /** Whether decisions can be made, without the {@link stuckPools} if there are any. */
   decidable(): boolean {
     if (this.synced()) return true
-    if (!this.#policy.isolates) return false
+    if (!this.#policy.isolates || this.#listedAgain().length > 0) return false
     const now = this.#clock.now()
     return (
       this.unlaunched().every(

@@ -26,6 +26,7 @@ const keyOf = ({ namespace = '', name }: ObjectKey) => `${namespace}/${name}`
 export class ToldCache<T extends KubeObject = KubeObject> implements Cache<T> {
   readonly type: ResourceType<T>
   isSynced = true
+  readonly isListedAgain = false
   isRefused = false
   readonly #objects = new Map<string, T>()
   readonly #indexes = new Map<string, (object: T) => readonly string[]>()

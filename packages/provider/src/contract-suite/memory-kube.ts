@@ -167,6 +167,7 @@ export class MemoryKube implements KubeClient {
       },
       synced: async () => {},
       isSynced: true,
+    isListedAgain: false,
       isRefused: false,
     }
   }

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { kinds } from '@tenon/api'
+import type { Clock, Transport } from '@tenon/runtime'
 import { WrongViews } from '../simulation/faults/wrong-views.ts'
-import type { World } from '../world.ts'
+import { aDeployment, deploymentKind, type World } from '../world.ts'
 import { callsTo, healthyCluster, instanceIds, podNames } from './healthy-cluster.test-support.ts'
 
 const minute = 60_000
@@ -58,4 +59,27 @@ for (const late of [30, 130, 300])
       world.cluster.server.local.delete(kinds.pod, 'default', metadata.name, { gracePeriodSeconds: 0 })
     await world.clock.advance(30_000)
     await assertUntouched(world, 15)
+  })
+
+for (const kind of ['nodes', 'nodeclaims'])
+  test(`RPB-43 nothing is launched until ${kind} that have to be listed again are known`, async (t) => {
+    const views = new WrongViews()
+    const held = { on: false }
+    const isList = new RegExp(`/${kind}\\?(?!.*watch=true(?!.*sendInitialEvents))`)
+    const apiPath = (inner: Transport, clock: Clock): Transport => ({
+      send: async (request, signal) => {
+        while (held.on && isList.test(request.path)) await clock.sleep(1000, signal)
+        return await views.path(inner, clock).send(request, signal)
+      },
+    })
+    const world = await healthyCluster(t, nodes, { apiPath })
+    held.on = true
+    views.expire(kind)
+    await world.clock.advance(1000)
+    world.create(deploymentKind, aDeployment('new', 1, { cpu: '1', memory: '1Gi' }))
+    await world.clock.advance(minute)
+    assert.equal(world.claims().length, nodes)
+    held.on = false
+    await world.clock.advance(5 * minute)
+    assert.equal(callsTo(world, 'create-instance'), nodes + 1)
   })

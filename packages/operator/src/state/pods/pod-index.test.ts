@@ -8,6 +8,7 @@ import { PodIndex } from './pod-index.ts'
 class PodCache implements Cache<Pod> {
   readonly type = kinds.pod
   readonly isSynced = true
+  readonly isListedAgain = false
   readonly isRefused = false
   readonly #pods = new Map<string, Pod>()
   readonly #listeners: ((change: Change<Pod>) => void)[] = []
