@@ -238,14 +238,27 @@ export async function applyCrds(
   const type = proofKinds.customResourceDefinition as ResourceType<Definition>
   const all = [nodePoolCrd, nodeClaimCrd, kwokNodeClassCrd, ...more]
   const definitions = all as unknown as readonly Definition[]
-  for (const definition of definitions) {
-    await client.create(type, definition).catch((error: unknown) => {
-      if (!isKubeError(error, 'alreadyExists')) throw error
-    })
-  }
+  for (const definition of definitions)
+    while (!(await isDefined(client, type, definition))) await clock.sleep(100)
   // Only a response proves it: a CRD is Established a moment before its kind is served.
   for (const served of definitions.flatMap(servedTypes)) {
     while (!(await isServed(client, served))) await clock.sleep(100)
+  }
+}
+
+/** Creates a CRD unless it exists; false while it is terminating, as after another suite. */
+async function isDefined(
+  client: KubeClient,
+  type: ResourceType<Definition>,
+  definition: Definition,
+): Promise<boolean> {
+  try {
+    await client.create(type, definition)
+    return true
+  } catch (error) {
+    if (!isKubeError(error, 'alreadyExists')) throw error
+    const existing = await client.get(type, { name: definition.metadata.name })
+    return existing !== undefined && existing.metadata.deletionTimestamp === undefined
   }
 }
 
