@@ -53,6 +53,8 @@ export class FakeCluster {
   cloudFailure: string | undefined
   /** Whether the cloud removes members before it answers {@link cloudFailure}. */
   failsAfterEffect = false
+  /** Set if the cloud writes IDs otherwise than kubelets do. */
+  instanceIdOf: ((providerId: string) => string) | undefined
   /** How long a deletion takes at the cloud. */
   cloudMs = second
   readonly events: SeenEvent[] = []
@@ -214,8 +216,12 @@ export class FakeCluster {
   #instances(groupId: string): readonly GroupInstance[] {
     return [...this.nodes.values()]
       .filter(({ metadata }) => this.groupOf.get(metadata.name) === groupId)
-      .map(({ spec }) => ({ providerId: spec?.providerID ?? '', state: 'running' as const }))
-      .filter(({ providerId }) => !this.#gone.has(providerId))
+      .filter(({ spec }) => !this.#gone.has(spec?.providerID ?? ''))
+      .map(({ metadata, spec }) => {
+        const providerId = spec?.providerID ?? ''
+        if (this.instanceIdOf === undefined) return { providerId, state: 'running' }
+        return { providerId: this.instanceIdOf(providerId), nodeName: metadata.name, state: 'running' }
+      })
   }
 }
 

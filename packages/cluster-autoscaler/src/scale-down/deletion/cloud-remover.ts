@@ -3,7 +3,7 @@
  * (cluster-autoscaler.md 6.6).
  */
 import type { Node } from '@tenon/api'
-import type { NodeGroups } from '@tenon/provider'
+import type { GroupInstance, NodeGroups } from '@tenon/provider'
 import { type Clock, type Logger, messageOf } from '@tenon/runtime'
 import { hardTaintOf } from '../nodes/taints.ts'
 import { nameOf } from '../../pods/pod-traits.ts'
@@ -132,7 +132,12 @@ export class CloudRemover {
       const message = `node group ${groupId} did not remove it: ${messageOf(error)}`
       const staying = await this.#staying(groupId, signal)
       for (const { waiting, providerId } of confirmed) {
-        waiting.resolve(staying?.has(providerId) === false ? undefined : { stage: 'cloud', message })
+        const { name } = waiting.target.node.metadata
+        // Clouds may write the ID of a node otherwise than its kubelet.
+        const isGone = staying?.every(
+          (member) => member.providerId !== providerId && member.nodeName !== name,
+        )
+        waiting.resolve(isGone === true ? undefined : { stage: 'cloud', message })
       }
     }
   }
@@ -176,12 +181,10 @@ export class CloudRemover {
    * Members that remain after a failed call. The cloud may have begun to remove them, and pods must not return to such
    * a node. Undefined if unknown.
    */
-  async #staying(groupId: string, signal: AbortSignal): Promise<ReadonlySet<string> | undefined> {
+  async #staying(groupId: string, signal: AbortSignal): Promise<readonly GroupInstance[] | undefined> {
     try {
       const instances = await this.#deps.nodeGroups.instances(groupId, signal)
-      return new Set(
-        instances.filter(({ state }) => state !== 'deleting').map(({ providerId }) => providerId),
-      )
+      return instances.filter(({ state }) => state !== 'deleting')
     } catch (error) {
       if (signal.aborted) throw error
       this.#deps.logger.warn('the members of a node group cannot be read', { nodeGroup: groupId, error })

@@ -363,6 +363,15 @@ test('CAS-95 when the cloud refuses, the node is restored and tried again in a l
   assert.equal(cluster.ended.at(-1)?.kind, 'deleted')
 })
 
+test('CAG-24 a node is restored after a refusal, though the cloud writes its ID otherwise', async () => {
+  const cluster = emptyNode()
+  cluster.cloudFailure = 'the group is rolling'
+  cluster.instanceIdOf = (providerId) => `aws:////${providerId}`
+  await run(cluster, {}, minute)
+  assert.equal(isClean(cluster, 'n'), true)
+  assert.equal(cluster.ended[0]?.kind, 'failed')
+})
+
 test('a call that fails after the cloud has removed the member does not open the node again', async () => {
   const cluster = emptyNode()
   cluster.cloudFailure = 'the pool did not settle within 10 minutes'
