@@ -167,7 +167,7 @@ export class MemoryKube implements KubeClient {
       },
       synced: async () => {},
       isSynced: true,
-    isListedAgain: false,
+      isListedAgain: false,
       isRefused: false,
     }
   }
