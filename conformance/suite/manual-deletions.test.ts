@@ -172,6 +172,10 @@ describe('deletions by hand', () => {
       const nodes = await stand.admin.list(kinds.node)
       return (
         claims.every((claim) => conditionOf(claim, 'Drained')?.reason === 'Draining') &&
+        // A Node that is deleted drains before its claim has the deadline.
+        claims.every(
+          ({ metadata }) => metadata.annotations?.[annotations.terminationTimestamp] !== undefined,
+        ) &&
         [...claims, ...nodes].every(({ metadata }) => metadata.deletionTimestamp !== undefined)
       )
     })
