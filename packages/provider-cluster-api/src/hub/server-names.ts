@@ -2,7 +2,7 @@
 import { isKubeError, KubeError, type WatchingKubeClient } from '@tenon/kube'
 import type { HubHealth } from './health.ts'
 
-const methods: ReadonlySet<PropertyKey> = new Set(['get', 'list', 'create', 'patch', 'delete'])
+const methods: ReadonlySet<PropertyKey> = new Set(['get', 'list', 'create', 'update', 'patch', 'delete'])
 
 /** A client whose errors name the server and are reported to `health`. */
 export function withServerNames(

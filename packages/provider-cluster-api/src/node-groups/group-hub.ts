@@ -1,7 +1,7 @@
 /** The hub of node groups: its version, and caches of all that decides. */
 import type { KubeObject, ResourceType } from '@tenon/api'
 import { type Cache, createCacheRegistry, isKubeError, type WatchingKubeClient } from '@tenon/kube'
-import { ProviderSettingError } from '@tenon/provider'
+import { decorated, ProviderSettingError } from '@tenon/provider'
 import { type Clock, Listeners, type Logger, messageOf, type Random } from '@tenon/runtime'
 import { managersOfReplicas } from '../catalogue/growth.ts'
 import { type HubKey, hubKeyOf, hubText } from '../hub/keys.ts'
@@ -333,14 +333,7 @@ export class GroupHub {
         }
       })()
     }
-    return new Proxy(client, {
-      get(target, key) {
-        if (key === 'listing') return listing
-        if (key === 'watch') return watch
-        const value: unknown = Reflect.get(target, key, target)
-        return typeof value === 'function' ? (value.bind(target) as unknown) : value
-      },
-    })
+    return decorated<WatchingKubeClient, WatchingKubeClient>(client, { listing, watch })
   }
 }
 

@@ -147,4 +147,17 @@ describe('from a Node to its group', () => {
     assert.equal(await has('m1'), false)
     assert.equal(await has(), undefined)
   })
+
+  test('CAG-29 a Machine that the watch does not show yet is there, and unknown while the hub does not tell', async (t) => {
+    const stage = await aStage(t)
+    stage.putGroup('md', ['m1'])
+    await stage.start()
+    stage.putMachine('m2', { set: 'md-1', deployment: 'md' })
+    const has = () => stage.groups.hasInstance?.(aNode('n', { machine: 'm2' }), stage.signal)
+    assert.equal(await has(), true)
+    const late = await aStage(t, { fault: ({ path }) => (path.endsWith('/machines/m2') ? 403 : undefined) })
+    late.putGroup('md', ['m1'])
+    await late.start()
+    assert.equal(await late.groups.hasInstance?.(aNode('n', { machine: 'm2' }), late.signal), undefined)
+  })
 })

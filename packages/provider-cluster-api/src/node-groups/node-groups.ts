@@ -191,10 +191,18 @@ export class ClusterApiNodeGroups implements NodeGroups {
     return reason === undefined ? undefined : { forbids: 'shrinking', reason: `${groupId}: ${reason}` }
   }
 
-  hasInstance(node: Node, _signal: AbortSignal): Promise<boolean | undefined> {
+  async hasInstance(node: Node, signal: AbortSignal): Promise<boolean | undefined> {
     const key = machineKeyOf(node, this.#hub.names)
-    const isKnown = key !== undefined && this.#hub.watches(key.namespace) && this.#hub.gap === undefined
-    return Promise.resolve(isKnown ? this.#hub.machine(key) !== undefined : undefined)
+    if (key === undefined || !this.#hub.watches(key.namespace) || this.#hub.gap !== undefined)
+      return undefined
+    if (this.#hub.machine(key) !== undefined) return true
+    // A watch that is late lacks new Machines: only an answer of the hub proves that one is gone.
+    try {
+      return (await this.#hub.client.get(this.#hub.kinds.machine, key, { signal })) !== undefined
+    } catch (error) {
+      if (!isKubeError(error)) throw error
+      return undefined
+    }
   }
 
   instances(groupId: string, _signal: AbortSignal): Promise<readonly GroupInstance[]> {
