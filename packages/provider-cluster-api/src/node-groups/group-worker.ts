@@ -6,17 +6,26 @@ import { ownValue } from '@tenon/api'
 import { isKubeError } from '@tenon/kube'
 import { type Increase, NodeGroupError } from '@tenon/provider'
 import { type Clock, type Logger, messageOf, rfc3339 } from '@tenon/runtime'
-import { pauseOf } from '../catalogue/growth.ts'
 import { compareAges, type HubKey, hubKeyOf, hubText } from '../hub/keys.ts'
-import { bindingOf } from '../machines/binding.ts'
-import { fixedNames } from '../names.ts'
 import type { Machine, MachineSet } from '../objects.ts'
 import { AwaitedMachines } from './awaited-machines.ts'
 import { type GroupHub, ownerName } from './group-hub.ts'
 import { type GroupWrites, markOf, ownMark } from './group-writes.ts'
-import { isPendingId, machineOfPseudoId, normalizedId } from './instances.ts'
+import { claimOf } from './instances.ts'
+import {
+  boundsOfGroup,
+  holdOfObject,
+  instancesWithoutMachine,
+  isStaying,
+  keyTextOf,
+  type LiveGroup,
+  readMachines,
+  readScalable,
+  readSets,
+  removableMachines,
+} from './live-group.ts'
 import { ReplicaContest } from './replica-contest.ts'
-import { boundsOf, type GroupRef, groupIdOf, rolloutOf, type Scalable } from './scalable.ts'
+import { type GroupRef, groupIdOf, type Scalable } from './scalable.ts'
 
 /** How often a call starts again after a conflict. */
 const mostAttempts = 8
@@ -26,21 +35,12 @@ const pollMs = 500
 /** An own mark of this age without a lowered number of replicas is what an ended process left. */
 const leftoverMs = 5 * 60_000
 
-/** The group as just read. */
-interface Live {
-  readonly object: Scalable
-  /** R. */
-  readonly replicas: number
-  /** Of all MachineSets, including those being deleted. */
-  readonly machines: readonly Machine[]
-}
-
 /** What a call removes. */
 interface Removal {
   /** The Machines to mark, of those just read. Throws if some may not go. */
-  readonly victims: (live: Live) => readonly Machine[]
+  readonly victims: (live: LiveGroup) => readonly Machine[]
   /** Replicas to give up beside those of the victims: they have no Machine of their own. */
-  readonly without: (live: Live) => number
+  readonly without: (live: LiveGroup) => number
   readonly belowMinimum: boolean
 }
 
@@ -115,12 +115,12 @@ export class GroupWorker {
   /** Marks members, lowers the replicas, and resolves once Cluster API deletes them. */
   async remove(ids: readonly string[], belowMinimum: boolean, signal: AbortSignal): Promise<void> {
     await this.#inTurn(async () => {
-      const counted: string[] = []
+      let counted: readonly string[] = []
       const going = await this.#lower(
         {
-          victims: (live) => this.#membersOf(ids, live),
+          victims: (live) => removableMachines(this.#hub, live, ids, this.#lowered),
           without: (live) => {
-            counted.splice(0, counted.length, ...this.#poolInstances(ids, live))
+            counted = this.#instancesWithoutMachine(ids, live)
             return counted.length
           },
           belowMinimum,
@@ -143,7 +143,7 @@ export class GroupWorker {
       this.observe()
       const count = Math.min(delta, this.#awaited.count)
       if (count === 0) return false
-      const unmade = ({ replicas, machines }: Live) =>
+      const unmade = ({ replicas, machines }: LiveGroup) =>
         Math.min(count, Math.max(0, replicas - machines.filter(isStaying).length))
       let chosen: readonly string[] | undefined
       await this.#lower(
@@ -152,7 +152,10 @@ export class GroupWorker {
           victims: (live) => {
             // A retry keeps its victims, less those that have joined meanwhile.
             const pending = live.machines.filter(
-              (machine) => isStaying(machine) && machine.status?.nodeRef === undefined,
+              (machine) =>
+                isStaying(machine) &&
+                machine.status?.nodeRef === undefined &&
+                claimOf(machine, live.object, this.#hub.names) === undefined,
             )
             const newest = pending.toSorted((a, b) => compareAges(b, a)).slice(0, count - unmade(live))
             chosen ??= newest.map((machine) => hubText(hubKeyOf(machine)))
@@ -205,13 +208,11 @@ export class GroupWorker {
     for (let attempt = 1; ; attempt++) {
       const object = await this.#read(signal)
       this.#refuseHeld(object, [])
-      const from = object.spec?.replicas
-      if (from === undefined)
-        throw new NodeGroupError(`group ${this.#id} has no spec.replicas: set it, then it can be scaled`)
+      const from = this.#replicasOf(object)
       // The response to an earlier attempt may have been lost.
       const isWritten = from === intended
       const to = isWritten ? from : from + delta
-      const { max } = this.#bounds(object)
+      const { max } = boundsOfGroup(this.#hub, this.#ref, object)
       if (!isWritten && to > max)
         throw new NodeGroupError(
           `group ${this.#id}: the increase is too large: size ${String(from)}, desired ${String(to)}, maximum ${String(max)}`,
@@ -280,12 +281,13 @@ export class GroupWorker {
    * R after the removal: max(R, Machines) less the marked ones, never above R, and so never below the Machines in use.
    * @throws NodeGroupError below the minimum.
    */
-  #nextReplicas({ object, replicas, machines }: Live, victims: readonly Machine[], removal: Removal): number {
+  #nextReplicas(live: LiveGroup, victims: readonly Machine[], removal: Removal): number {
+    const { object, replicas, machines } = live
     const staying = machines.filter(isStaying)
     const marked = staying.filter((machine) => victims.includes(machine) || this.#markOf(machine) === 'own')
-    const without = removal.without({ object, replicas, machines })
+    const without = removal.without(live)
     const next = Math.min(replicas, Math.max(replicas, staying.length) - marked.length - without)
-    const { min } = this.#bounds(object)
+    const { min } = boundsOfGroup(this.#hub, this.#ref, object)
     if (next < replicas && next < min && !removal.belowMinimum)
       throw new NodeGroupError(
         `group ${this.#id}: nothing is removed: size ${String(replicas)} would become ${String(next)}, minimum ${String(min)}`,
@@ -299,7 +301,7 @@ export class GroupWorker {
    * @throws NodeGroupError if that is true of some of them only, or someone else marked Machines.
    */
   #leftovers(
-    { replicas, machines }: Live,
+    { replicas, machines }: LiveGroup,
     victims: readonly Machine[],
     placed: ReadonlySet<string>,
   ): readonly Machine[] {
@@ -327,68 +329,15 @@ export class GroupWorker {
     return earlier.filter((machine) => this.#markOf(machine) === 'own' && !victims.includes(machine))
   }
 
-  /** The Machines of IDs; none for those that are gone or being deleted. */
-  #membersOf(ids: readonly string[], live: Live): readonly Machine[] {
-    const victims = new Set<Machine>()
-    for (const id of ids) {
-      const machine = this.#memberOf(id, live)
-      if (machine === undefined || !isStaying(machine)) continue
-      const binding = bindingOf(machine, this.#hub.names)
-      if (binding.kind === 'bound')
-        throw new NodeGroupError(
-          `group ${this.#id}: Machine ${keyTextOf(machine)} belongs to NodeClaim ${binding.claimName}: it is not removed`,
-        )
-      victims.add(machine)
-    }
-    return [...victims]
-  }
-
-  /** @throws NodeGroupError if the ID belongs to another group, or to several Machines. */
-  #memberOf(id: string, { object, machines }: Live): Machine | undefined {
-    const exact = machines.filter(({ spec }) => id !== '' && spec?.providerID === id)
-    const key = exact.length > 0 ? undefined : machineOfPseudoId(id)
-    const named = machines.filter((machine) => key !== undefined && keyTextOf(machine) === hubText(key))
-    const alike = machines.filter(
-      ({ spec }) => id !== '' && normalizedId(spec?.providerID ?? '') === normalizedId(id),
-    )
-    const [found, second] = [exact, named, alike].find(({ length }) => length > 0) ?? []
-    if (second !== undefined)
-      throw new NodeGroupError(
-        `group ${this.#id}: ${id} is the provider ID of several Machines; nothing is removed`,
-      )
-    if (found !== undefined) {
-      if (key !== undefined && isPendingId(id) && found.status?.nodeRef !== undefined && isStaying(found))
-        throw new NodeGroupError(
-          `group ${this.#id}: Machine ${keyTextOf(found)} has joined as Node ${found.status.nodeRef.name ?? ''} meanwhile: it is not removed as a pending one`,
-        )
-      return found
-    }
-    if (this.#isPoolInstance(id, object)) return undefined
-    const other = key === undefined ? this.#hub.withProviderId(id)[0] : this.#hub.machine(key)
-    if (other === undefined && (key !== undefined || this.#lowered.has(id))) return undefined
-    throw new NodeGroupError(
-      `group ${this.#id}: ${id === '' ? 'a Node without a provider ID' : id} is not a member; nothing is removed`,
-    )
-  }
-
-  /** IDs of a MachinePool's instances without Machines, whose replicas were not lowered yet. */
-  #poolInstances(ids: readonly string[], live: Live): readonly string[] {
-    const instances = ids.filter(
-      (id) => this.#isPoolInstance(id, live.object) && this.#memberOf(id, live) === undefined,
-    )
+  /** @throws NodeGroupError unless `--clusterapi-machinepool-any-victim` allows what the infrastructure would choose. */
+  #instancesWithoutMachine(ids: readonly string[], live: LiveGroup): readonly string[] {
+    const instances = instancesWithoutMachine(this.#hub, live, ids, this.#lowered)
     const [one] = instances
     if (one !== undefined && !this.#anyPoolVictim)
       throw new NodeGroupError(
         `group ${this.#id}: ${one} has no Machine, so the infrastructure would choose what to remove; allow that with --clusterapi-machinepool-any-victim`,
       )
-    return instances.filter((id) => !this.#lowered.has(id))
-  }
-
-  #isPoolInstance(id: string, { spec }: Scalable): boolean {
-    return (
-      this.#ref.kind === 'MachinePool' &&
-      (spec?.providerIDList ?? []).some((each) => normalizedId(each) === normalizedId(id))
-    )
+    return instances
   }
 
   async #setReplicas(object: Scalable, to: number, signal: AbortSignal): Promise<void> {
@@ -430,9 +379,11 @@ export class GroupWorker {
   async #giveUp(placed: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
     if (placed.size === 0) return
     try {
-      const { object, machines, replicas } = await this.#read(signal).then((read) => this.#with(read, signal))
-      if (object.metadata.deletionTimestamp !== undefined || replicas < machines.filter(isStaying).length)
-        return
+      const object = await this.#read(signal)
+      const sets = await readSets(this.#hub, this.#ref, signal)
+      const machines = await readMachines(this.#hub, this.#ref, object, sets, signal)
+      const isLowered = (object.spec?.replicas ?? 0) < machines.filter(isStaying).length
+      if (object.metadata.deletionTimestamp !== undefined || isLowered) return
       await this.#unmark(
         machines.filter((machine) => isStaying(machine) && placed.has(keyTextOf(machine))),
         signal,
@@ -446,76 +397,34 @@ export class GroupWorker {
   }
 
   /** @throws NodeGroupError if nothing may be removed. */
-  async #live(signal: AbortSignal): Promise<Live> {
-    const { gap } = this.#hub
-    if (gap !== undefined) throw new NodeGroupError(`group ${this.#id}: ${gap}`)
+  async #live(signal: AbortSignal): Promise<LiveGroup> {
+    const hub = this.#hub
+    const ref = this.#ref
+    if (hub.gap !== undefined) throw new NodeGroupError(`group ${this.#id}: ${hub.gap}`)
     const object = await this.#read(signal)
-    const sets = await this.#setsOf(signal)
+    const sets = await readSets(hub, ref, signal)
     this.#refuseHeld(object, sets)
-    if (object.spec?.replicas === undefined)
-      throw new NodeGroupError(`group ${this.#id} has no spec.replicas: set it, then it can be scaled`)
-    return await this.#with(object, signal, sets)
-  }
-
-  async #with(object: Scalable, signal: AbortSignal, known?: readonly MachineSet[]): Promise<Live> {
-    const sets = known ?? (await this.#setsOf(signal))
-    const machines = await this.#machinesOf(object, sets, signal)
-    return { object, replicas: object.spec?.replicas ?? 0, machines }
+    const replicas = this.#replicasOf(object)
+    return { ref, object, replicas, machines: await readMachines(hub, ref, object, sets, signal) }
   }
 
   async #read(signal: AbortSignal): Promise<Scalable> {
-    const { kind } = this.#ref
-    const object = await this.#hub.client.get(this.#hub.typeOf(kind), this.#ref, { signal })
-    if (object === undefined) throw new NodeGroupError(`group ${this.#id} does not exist`)
+    const object = await readScalable(this.#hub, this.#ref, signal)
     this.#contest.observe(object)
     return object
   }
 
-  async #setsOf(signal: AbortSignal): Promise<readonly MachineSet[]> {
-    const { kind, namespace, name } = this.#ref
-    if (kind !== 'MachineDeployment') return []
-    const sets = await this.#hub.client.list(this.#hub.kinds.machineSet, {
-      namespace,
-      labelSelector: { matchLabels: { [fixedNames.deploymentName]: name } },
-      signal,
-    })
-    return sets.filter((set) => ownerName(set, 'MachineDeployment') === name)
-  }
-
-  async #machinesOf(
-    object: Scalable,
-    sets: readonly MachineSet[],
-    signal: AbortSignal,
-  ): Promise<readonly Machine[]> {
-    const { kind, namespace, name } = this.#ref
-    const { selector } = object.spec ?? {}
-    const machines = await this.#hub.client.list(this.#hub.kinds.machine, {
-      namespace,
-      ...(kind !== 'MachinePool' && selector !== undefined && { labelSelector: selector }),
-      signal,
-    })
-    if (kind !== 'MachineDeployment') return machines.filter((machine) => ownerName(machine, kind) === name)
-    const setNames = new Set(sets.map(({ metadata }) => metadata.name))
-    return machines.filter((machine) => setNames.has(ownerName(machine, 'MachineSet') ?? ''))
+  /** @throws NodeGroupError if nobody has set them. */
+  #replicasOf({ spec }: Scalable): number {
+    if (spec?.replicas === undefined)
+      throw new NodeGroupError(`group ${this.#id} has no spec.replicas: set it, then it can be scaled`)
+    return spec.replicas
   }
 
   /** @throws NodeGroupError if the group is paused, rolling, contested or being deleted. */
   #refuseHeld(object: Scalable, sets: readonly MachineSet[]): void {
-    const isEnding = object.metadata.deletionTimestamp !== undefined
-    const reason =
-      pauseOf(object, fixedNames, this.#hub.cluster(object)) ??
-      (isEnding ? 'it is being deleted' : undefined) ??
-      rolloutOf(sets) ??
-      this.contested
+    const reason = holdOfObject(this.#hub, object, sets) ?? this.contested
     if (reason !== undefined) throw new NodeGroupError(`group ${this.#id}: ${reason}`)
-  }
-
-  #bounds(object: Scalable): { readonly min: number; readonly max: number } {
-    const bounds = boundsOf(object, this.#hub.names)
-    if (bounds.kind === 'bounds') return bounds
-    const reason =
-      bounds.kind === 'invalid' ? bounds.reason : 'it is no longer a node group by its annotations'
-    throw new NodeGroupError(`group ${this.#id}: ${reason}`)
   }
 
   async #untilDeleting(keys: readonly HubKey[], signal: AbortSignal): Promise<void> {
@@ -534,10 +443,6 @@ export class GroupWorker {
     }
   }
 }
-
-const isStaying = ({ metadata }: Machine): boolean => metadata.deletionTimestamp === undefined
-
-const keyTextOf = (machine: Machine): string => hubText(hubKeyOf(machine))
 
 /** Machines with Nodes; of a MachinePool without Machines, its instances. */
 function registeredIn(object: Scalable, machines: readonly Machine[]): number {

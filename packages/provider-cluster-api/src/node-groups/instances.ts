@@ -1,7 +1,11 @@
 /** Machines as members of node groups. */
 import type { GroupInstance } from '@tenon/provider'
 import { type HubKey, hubKeyOf } from '../hub/keys.ts'
+import { templateHasMember } from '../machines/balance.ts'
+import { bindingOf } from '../machines/binding.ts'
+import type { ClusterApiNames } from '../names.ts'
 import type { Machine } from '../objects.ts'
+import type { Scalable } from './scalable.ts'
 
 const pseudoIds = ['failed-machine-', 'deleting-machine-', 'pending-machine-'] as const
 
@@ -38,6 +42,16 @@ export function instanceOf(
   if (node.name === undefined || (node.kind !== undefined && node.kind !== 'Node')) return undefined
   const ofNode = providerIdOf(node.name)
   return ofNode === undefined ? undefined : { providerId: ofNode, ...named, state: 'running' }
+}
+
+/**
+ * The NodeClaim of a Machine, as in messages; undefined without one. Such a Machine is never removed here.
+ * @param owner its MachineDeployment, MachineSet or MachinePool.
+ */
+export function claimOf(machine: Machine, owner: Scalable, names: ClusterApiNames): string | undefined {
+  const binding = bindingOf(machine, names, templateHasMember(owner, names))
+  if (binding.kind === 'free') return undefined
+  return binding.kind === 'bound' ? `NodeClaim ${binding.claimName}` : `a NodeClaim (label ${names.member})`
 }
 
 /** Why a Machine failed, if it says so, in the fields of either version. */

@@ -154,7 +154,7 @@ export class ClusterApiNodeGroups implements NodeGroups {
     const own = clusterOfNode(node, this.#hub.names)
     if (own !== undefined) this.#learn(own)
     const found = resourceOfNode(this.#hub, node, (object) => this.#isOurs(object))
-    if (found.kind === 'none') return { kind: 'none' }
+    if (found.kind === 'none') return found
     if (found.kind === 'ambiguous') return { kind: 'unresolved', reason: found.reason }
     const id = groupIdOf(found.ref)
     if (this.group(id) !== undefined) return { kind: 'group', groupId: id }

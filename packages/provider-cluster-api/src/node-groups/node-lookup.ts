@@ -5,12 +5,14 @@ import type { ClusterApiNames } from '../names.ts'
 import type { Machine } from '../objects.ts'
 import type { Owned } from './discovery.ts'
 import type { GroupHub } from './group-hub.ts'
+import { claimOf } from './instances.ts'
 import { type GroupRef, refOf } from './scalable.ts'
 
 /** The resource of a Node. */
 export type FoundResource =
   | { readonly kind: 'resource'; readonly ref: GroupRef }
-  | { readonly kind: 'none' }
+  /** `reason` is set if a user should know it. */
+  | { readonly kind: 'none'; readonly reason?: string }
   | { readonly kind: 'ambiguous'; readonly reason: string }
 
 /**
@@ -39,7 +41,13 @@ export function resourceOfNode(hub: GroupHub, node: Node, isOurs: (object: Owned
         kind: 'ambiguous',
         reason: `provider ID ${providerID} of Node ${name} is that of several Machines: ${found.map((each) => hubText(hubKeyOf(each))).join(', ')}`,
       }
-    const owner = hub.ownerOf(named ?? machine)
+    const own = named ?? machine
+    const owner = hub.ownerOf(own)
+    const resource = owner && hub.resource(owner)
+    const claim = resource && claimOf(own, resource, hub.names)
+    // It would be drained, and its removal refused.
+    if (claim !== undefined)
+      return { kind: 'none', reason: `Machine ${hubText(hubKeyOf(own))} belongs to ${claim}` }
     return owner === undefined ? { kind: 'none' } : { kind: 'resource', ref: owner }
   }
   const pools = providerID === '' ? [] : hub.poolsWithId(providerID).filter(isOurs)

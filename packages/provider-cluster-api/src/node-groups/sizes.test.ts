@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
-import { GroupsStage, names, type StageOptions } from './groups-stage.test-support.ts'
+import { aNode, GroupsStage, names, type StageOptions } from './groups-stage.test-support.ts'
 
 const id = 'MachineDeployment/a/md'
 const isScale = (path: string) => path.endsWith('/scale')
@@ -338,16 +338,35 @@ describe('removals', () => {
     assert.deepEqual([stage.marked(), stage.replicas('md')], [[], 2])
   })
 
-  test('a Machine that is bound to a NodeClaim is never removed', async (t) => {
-    const stage = await aStage(t)
-    stage.putGroup('md', ['m1', 'm2'])
-    const annotations = { 'tenon.sh/nodeclaim': 'claim', 'tenon.sh/nodeclaim-uid': 'uid' }
-    stage.api.patch(stage.kinds.machine, 'a', 'm1', { metadata: { annotations } })
-    await stage.start()
-    const work = stage.groups.deleteInstances(id, ['aws:///z/m1'], stage.signal)
-    assert.match(await stage.refused(work), /belongs to NodeClaim claim/)
-    assert.deepEqual([stage.replicas('md'), stage.marked()], [2, []])
-  })
+  const bindings: readonly (readonly [string, object, RegExp])[] = [
+    [
+      'of Tenon',
+      { annotations: { 'tenon.sh/nodeclaim': 'claim', 'tenon.sh/nodeclaim-uid': 'uid' } },
+      /belongs to NodeClaim claim/,
+    ],
+    [
+      'of another provider',
+      { labels: { 'node.cluster.x-k8s.io/karpenter-member': '' } },
+      /belongs to a NodeClaim \(label node\.cluster\.x-k8s\.io\/karpenter-member\)/,
+    ],
+  ]
+  for (const [whose, metadata, message] of bindings)
+    test(`a Machine that is bound to a NodeClaim ${whose} is never removed`, async (t) => {
+      const stage = await aStage(t)
+      stage.putGroup('md', ['m1', 'm2'])
+      stage.api.patch(stage.kinds.machine, 'a', 'm1', { metadata })
+      await stage.start()
+      await stage.run(stage.groups.increaseSize(id, 1, stage.signal))
+      stage.putMachine('m3', { set: 'md-1', deployment: 'md' })
+      stage.api.patch(stage.kinds.machine, 'a', 'm3', { metadata })
+      const work = stage.groups.deleteInstances(id, ['aws:///z/m1'], stage.signal)
+      assert.match(await stage.refused(work), message)
+      await stage.run(stage.groups.decreaseTargetSize(id, 1, stage.signal))
+      assert.deepEqual([stage.replicas('md'), stage.marked()], [3, []])
+      const node = aNode('m1', { providerID: 'aws:///z/m1' })
+      // As a member it would be drained before its removal is refused.
+      assert.equal((await stage.groups.groupOf(node, stage.signal)).kind, 'none')
+    })
 })
 
 describe('rollouts and other owners', () => {
