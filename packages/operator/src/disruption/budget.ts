@@ -168,7 +168,10 @@ function count(counts: Map<string, Count>, stateNode: StateNode, by: 1 | -1): vo
     claim === undefined
       ? isMarkedForDeletion && node?.metadata.finalizers?.includes(terminationFinalizer) === true
       : !isConditionTrue(claim, 'InstanceTerminating')
-  if (!isManaged || !isInitialized) return
+  // Its kubelet may have come back under another name, on a Node that is not initialized yet.
+  const isDraining =
+    isMarkedForDeletion && node !== undefined && claim !== undefined && isConditionTrue(claim, 'Initialized')
+  if (!isManaged || !(isInitialized || isDraining)) return
   const pool = labelsOf(stateNode)[labels.nodePool] ?? ''
   const { total, disrupting } = counts.get(pool) ?? noNodes
   const isDisrupting = isMarkedForDeletion || node === undefined || !isNodeReady(node)

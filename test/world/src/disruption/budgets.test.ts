@@ -237,3 +237,18 @@ test('a budget that cannot be read is logged with its NodePool', async (t) => {
     [['invalid disruption budget; no node of the nodepool is disrupted', { name: 'default' }, budget]],
   )
 })
+
+test('a node that drains uses the budget up when its kubelet comes back under another name', async (t) => {
+  const stage = await openDisruption(t, { disruption: { ...closed.disruption, consolidateAfter: 'Never' } })
+  const [draining = '', ...others] = await nodes(stage, 3)
+  await stage.pod('held', `node-${draining}`, held)
+  await stage.deleteClaim(draining)
+  await stage.join(draining, { name: 'renamed' })
+  await stage.report('renamed')
+  await stage.report(`node-${draining}`, 'Unknown')
+  setBudget(stage, '1')
+  setDrifted(stage, ...others)
+  await stage.pass(6 * minutes)
+  assert.deepEqual(left(stage).toSorted(), others)
+  assert.equal(await consuming(stage, 'Drifted'), 1)
+})
