@@ -322,6 +322,11 @@ export class ClusterState {
     return true
   }
 
+  /** Whether {@link noteDeletion} was called and the cache does not show it yet. */
+  isDeletionNoted({ metadata: { name, uid = name } }: NodeClaim): boolean {
+    return this.#deletedClaims.has(uid)
+  }
+
   /** What is wrong with an unreadable Node of an instance. */
   unreadableNodeText({ node, claim }: StateNode): string | undefined {
     const named = node ?? this.#caches.nodes.get({ name: claim?.status?.nodeName ?? '' })

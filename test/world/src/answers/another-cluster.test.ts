@@ -3,8 +3,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { kinds, type KubeObject, type ResourceType } from '@tenon/api'
 import { defaultSettings } from '@tenon/operator'
+import type { Transport } from '@tenon/runtime'
 import { AnotherCluster } from '../simulation/faults/another-cluster.ts'
-import type { RunningOperator } from '../world.ts'
+import { deploymentKind, type RunningOperator } from '../world.ts'
 import { callsTo, healthyCluster, instanceIds } from './healthy-cluster.test-support.ts'
 
 const minute = 60_000
@@ -52,4 +53,39 @@ test('RPB-43 whoever accepts the cluster has what it does not know swept', async
   await world.startOperator()
   await world.clock.advance(40 * minute)
   assert.equal(callsTo(world, 'delete-instance'), 2)
+})
+
+test('RPB-43 a node that another cluster says is gone takes pods again, and no other is launched for them', async (t) => {
+  const other = new AnotherCluster('0e500000-0000-4000-8000-000000000000')
+  let isRefused = false
+  let here: string | undefined
+  const apiPath = (inner: Transport): Transport => ({
+    send: async (request, signal) => {
+      const isOf = (method: string, plural: string) =>
+        request.method === method && request.path.includes(`/${plural}/`)
+      // The command has begun: its taint is the first that the other cluster answers.
+      if (here !== undefined && isOf('PATCH', 'nodes')) other.hide(here)
+      isRefused ||= here !== undefined && isOf('DELETE', 'nodeclaims')
+      return await other.path(inner).send(request, signal)
+    },
+  })
+  const world = await healthyCluster(t, 4, { apiPath })
+  const before = instanceIds(world)
+  const scale = (replicas: number): void => {
+    world.cluster.server.local.patch(deploymentKind, 'default', 'web', { spec: { replicas } })
+  }
+  scale(3)
+  here = uidHere(world)
+  assert.ok(await world.clock.advanceUntil(() => isRefused, 5 * minute))
+  here = undefined
+  scale(4)
+  other.show()
+  await world.clock.advance(5 * minute)
+  scale(5)
+  await world.clock.advance(5 * minute)
+  assert.equal(callsTo(world, 'create-instance'), 5)
+  assert.deepEqual(
+    instanceIds(world).filter((id) => before.includes(id)),
+    before,
+  )
 })

@@ -97,7 +97,8 @@ export class CommandEnd {
     // Replacements may have taken minutes.
     moves.moved(command)
     const outcomes = await Promise.all(
-      candidates.map(async ({ claim, node, pool }) => {
+      candidates.map(async (candidate) => {
+        const { claim, node, pool } = candidate
         const { name } = claim.metadata
         if (deleted.has(name)) return true
         const current = traces.known(claim)
@@ -108,6 +109,8 @@ export class CommandEnd {
             if (await deleter.delete(claim, reason.toLowerCase(), undefined, account))
               for (const object of [node, claim])
                 report.record(object, 'DisruptionTerminating', `Disrupting ${object.kind}: ${reason}`, reason)
+            // The API server does not know the claim, the cache does: its node may well stay.
+            else if (!traces.isDeletionKnown(claim)) traces.released([candidate])
           } catch (error) {
             report.deletionFailed(name, error)
             return false
@@ -167,7 +170,10 @@ function whyNodeStays(
 
 interface CommandTracesParts {
   readonly caches: Pick<Caches, 'nodeClaims'>
-  readonly state: Pick<ClusterState, 'mark' | 'nominate' | 'poolClaims' | 'rollouts' | 'seedOf' | 'unmark'>
+  readonly state: Pick<
+    ClusterState,
+    'isDeletionNoted' | 'mark' | 'nominate' | 'poolClaims' | 'rollouts' | 'seedOf' | 'unmark'
+  >
   readonly settings: Pick<Settings, 'batchMaxMs'>
 }
 
@@ -216,6 +222,16 @@ export class CommandTraces {
   #isDrifted(providerID: string): boolean {
     const claims = this.#deps.caches.nodeClaims.byIndex(indexes.byProviderId, providerID)
     return claims.some((claim) => isConditionTrue(claim, 'Drifted'))
+  }
+
+  /** Whether a claim is gone, is being deleted, or an API server has accepted that. */
+  isDeletionKnown(claim: NodeClaim): boolean {
+    const current = this.known(claim)
+    return (
+      current === undefined ||
+      current.metadata.deletionTimestamp !== undefined ||
+      this.#deps.state.isDeletionNoted(claim)
+    )
   }
 
   /** The current claim; the state has new ones before the cache. */
