@@ -35,8 +35,9 @@ export function providerErrorFrom(error: unknown): ProviderError {
 export function launchError(error: unknown, reason: LaunchReason): ProviderError {
   const known = providerErrorFrom(error)
   if (known.kind !== 'other') return known
-  // If the cloud does not respond, that says nothing about the type.
-  const isUnanswered = isOutcomeUnknown(error) || error instanceof ExoscaleTransportError
+  // If the cloud does not respond, or a write to the cluster fails, that says nothing about the type.
+  const isUnanswered =
+    isKubeError(error) || isOutcomeUnknown(error) || error instanceof ExoscaleTransportError
   const blames = isUnanswered ? { blames: { what: 'cloud' } as const } : {}
   return new ProviderError('create', messageOf(error), { reason, cause: error, ...blames })
 }

@@ -347,8 +347,11 @@ export class Reflector<T extends KubeObject> {
     const object = withType(this.#type, event.object)
     if (event.kind !== 'deleted') this.#store.put(object)
     else {
-      if ((object.metadata.finalizers ?? []).length > 0) void this.#lookFor(object, signal)
-      if (this.#isGone(object)) this.#store.remove(object)
+      const isLookedFor = (object.metadata.finalizers ?? []).length > 0 && this.#isNamedReadProof(object)
+      if (isLookedFor) void this.#lookFor(object, signal)
+      // Without a deletionTimestamp, an API server deletes nothing that has finalizers.
+      const isImpossible = isLookedFor && !this.#isAnnounced(object)
+      if (!isImpossible && this.#isGone(object)) this.#store.remove(object)
     }
     this.#moveTo(object.metadata.resourceVersion ?? '')
   }
@@ -359,8 +362,7 @@ export class Reflector<T extends KubeObject> {
    */
   #isGone(last: T): boolean {
     const held = this.#store.get(last.metadata)
-    const isAnnounced = (last.metadata.deletionTimestamp ?? held?.metadata.deletionTimestamp) !== undefined
-    if (held === undefined || isAnnounced) return true
+    if (held === undefined || this.#isAnnounced(last)) return true
     const isUsual = this.#options.endsUnannounced?.(held) === true
     const verdict = this.#witness.vanished(keyText(last.metadata), this.#store.size)
     if (verdict !== 'believed') this.relist('objects are told gone that nobody seemed to delete')
@@ -368,20 +370,25 @@ export class Reflector<T extends KubeObject> {
     return verdict !== 'held' || isUsual
   }
 
-  /**
-   * Reads a deleted object by name if it had finalizers: its deletion was expected, so nothing else would reveal a
-   * wrong event. Of many deletions, some are checked, and a list covers the others.
-   */
-  async #lookFor({ metadata }: T, signal: AbortSignal): Promise<void> {
+  #isAnnounced({ metadata }: T): boolean {
+    return (metadata.deletionTimestamp ?? this.#store.get(metadata)?.metadata.deletionTimestamp) !== undefined
+  }
+
+  /** Whether the object must be gone if it is told gone: with selectors it may exist and no longer match. */
+  #isNamedReadProof({ metadata }: T): boolean {
     const { endsUnannounced, fieldSelector, labelSelector } = this.#options
     const held = this.#store.get(metadata)
-    // The object may exist but no longer match the selectors.
-    if (
-      held === undefined ||
-      endsUnannounced?.(held) === true ||
-      (labelSelector ?? fieldSelector) !== undefined
+    return (
+      held !== undefined && endsUnannounced?.(held) !== true && (labelSelector ?? fieldSelector) === undefined
     )
-      return
+  }
+
+  /**
+   * Reads an object with finalizers that is told gone by name, as nothing else would reveal a wrong event. Of many
+   * deletions, some are checked, and a list covers the others.
+   */
+  async #lookFor(last: T, signal: AbortSignal): Promise<void> {
+    const { metadata } = last
     if (this.#lookedFor >= maxNamedReads) {
       this.#relists.check()
       return
@@ -391,6 +398,7 @@ export class Reflector<T extends KubeObject> {
       const found = await this.#client.get(this.#type, metadata, { signal, lane: 'urgent' })
       if (found !== undefined && found.metadata.uid === metadata.uid)
         this.relist('an object is told gone that a named read finds')
+      else this.#store.remove(last)
     } catch {
       if (!signal.aborted) this.#relists.check()
     } finally {

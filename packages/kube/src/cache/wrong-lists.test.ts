@@ -306,6 +306,19 @@ test('RPB-42 what is being deleted and is told gone too early is back within sec
   }
 })
 
+test('RPB-42 what has finalizers and is told gone without a deletionTimestamp stays until a read agrees', async () => {
+  const { server, clock, cache, changes } = await followed(40)
+  for (let i = 0; i < 40; i++) server.put(pods, `p${i}`, { metadata: { finalizers: ['x'] } })
+  await clock.advance(minute)
+  changes.length = 0
+  const [first, second] = server.all()
+  server.inject(`${JSON.stringify({ type: 'DELETED', object: first })}\n`)
+  server.remove(pods, second?.metadata.name ?? '')
+  await clock.advance(6_000)
+  assert.deepEqual(changes, [`deleted ${second?.metadata.name}`])
+  assert.equal(cache.size, 39)
+})
+
 test('RPB-42 of many that are gone, eight are looked for at a time', async () => {
   const { server, clock, cache } = await followed(100)
   await clock.advance(20 * minute)

@@ -166,6 +166,19 @@ describe('launch', () => {
     assert.equal(posts(world).length, 0)
   })
 
+  it('a Node that the cluster does not take blames no instance type, and the next try finds the instance', async () => {
+    const world = ready()
+    const claim = aClaim()
+    const error = new KubeError('transport', 0, 'no answer')
+    world.kube.failures.push({ verb: 'create', plural: 'nodes', error })
+    await assert.rejects(world.settle(world.provider.create(claim)), {
+      reason: 'NodeCreationFailed',
+      blames: { what: 'cloud' },
+    })
+    await world.settle(world.provider.create(claim))
+    assert.equal(posts(world).length, 1)
+  })
+
   it('EXO-57 a refused POST is told, and its token removed', async () => {
     for (const status of [409, 422, 500]) {
       const world = ready()
