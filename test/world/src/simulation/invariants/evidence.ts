@@ -113,7 +113,7 @@ export const nothingBoughtInVain: Invariant = ({
   }
 }
 
-/** Maximum number of failed launches per hour, workload and NodePool. */
+/** Maximum number of failed launches of one leader per hour, workload and NodePool. The next leader starts anew. */
 const mostInVain = 6
 
 /** Concurrent launches: none of them was a reaction to the failure of another. */
@@ -131,6 +131,7 @@ export const launchesBounded: Invariant = ({ clock, violate, claimByName, nodeBy
     { readonly workload: string; readonly pods: readonly string[]; readonly atMs: number }
   >()
   const creations = new Map<string, number>()
+  const leaders = new Map<string, string>()
   const served = new Set<string>()
   const inVain = new Map<string, readonly Round[]>()
   return {
@@ -139,8 +140,10 @@ export const launchesBounded: Invariant = ({ clock, violate, claimByName, nodeBy
       const [workload] = owners
       if (workload !== undefined) bought.set(claim, { workload, pods, atMs: clock.monotonic() })
     },
-    cloudWrite({ demand: { launchFor: claim = '' } }) {
-      if (bought.has(claim)) creations.set(claim, (creations.get(claim) ?? 0) + 1)
+    cloudWrite({ process, demand: { launchFor: claim = '' } }) {
+      if (!bought.has(claim)) return
+      creations.set(claim, (creations.get(claim) ?? 0) + 1)
+      leaders.set(claim, process.name)
     },
     pod(now, before) {
       const nodeName = now?.spec.nodeName
@@ -153,8 +156,8 @@ export const launchesBounded: Invariant = ({ clock, violate, claimByName, nodeBy
       const { name } = before.metadata
       const plan = bought.get(name)
       const asked = creations.get(name) ?? 0
-      bought.delete(name)
-      creations.delete(name)
+      const leader = leaders.get(name)
+      for (const known of [bought, creations, leaders]) known.delete(name)
       if (served.delete(name) || plan === undefined || asked === 0) return
       // A pod that was deleted or runs elsewhere did not need the instance any more.
       const waits = plan.pods.some((key) => {
@@ -163,7 +166,7 @@ export const launchesBounded: Invariant = ({ clock, violate, claimByName, nodeBy
       })
       if (!waits || claimByName(name) !== undefined) return
       const nowMs = clock.monotonic()
-      const key = `${plan.workload} from NodePool ${poolOf(before)}`
+      const key = `${plan.workload} from NodePool ${poolOf(before)} by ${leader}`
       const rounds = (inVain.get(key) ?? []).filter(({ untilMs }) => nowMs - untilMs < hour)
       const last = rounds.at(-1)
       if (last !== undefined && plan.atMs < last.untilMs) {
