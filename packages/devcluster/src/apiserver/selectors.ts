@@ -85,7 +85,7 @@ function fieldTerm(part: string, whole: string): FieldTerm {
   return { field: field.trim(), equal: operator !== '!=', value: value.trim() }
 }
 
-/** Names of selectable fields, from an empty object, as they do not depend on it. */
+/** Names of selectable fields. They are the same for all objects of a kind, so an empty one will do. */
 function selectable(served: Served): string[] {
   const { kind } = served.definition
   const probe = { apiVersion: served.apiVersion, kind, metadata: { name: '' } } as StoredObject

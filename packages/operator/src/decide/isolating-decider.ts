@@ -26,7 +26,7 @@ const mostAttempts = 400
 const attemptShare = 0.1
 /** A decision with less time than this may decide about no pod without being a failure. */
 const leastJudgedMs = 5000
-/** Most pods left out one by one because attempts failed at them, before other objects are suspected. */
+/** After this many pods were left out because attempts failed at them, other objects are suspected. */
 const mostSuspects = 10
 /** Most objects of each kind that are remembered as set aside. */
 const mostRemembered = 10_000

@@ -71,7 +71,10 @@ function lost(name: string, isThere: boolean): FoundNode {
       }
 }
 
-/** By the cache, the Node `name` has the claim's provider ID now; caches may be behind, so both are asked for. */
+/**
+ * Whether Node `name` has taken the instance of Node `former`. Both are read from the API server, as the cache that says
+ * so may be behind.
+ */
 async function takenBy(client: KubeClient, name: string, former: string): Promise<FoundNode> {
   const [successor, silent] = await Promise.all(
     [name, former].map(async (each) => await client.get(kinds.node, { name: each })),
