@@ -17,8 +17,8 @@ interface Stand {
   readonly identity: ClusterIdentity
   /** Leads to another cluster from here on. */
   readonly moveTo: (uid: string) => void
-  /** What namespaces, or the lease, are refused with from here on. */
-  readonly refuse: (what: 'namespaces' | 'lease', error: KubeError | undefined) => void
+  /** What is refused from here on, and with what. */
+  readonly refuse: (what: 'namespaces' | 'lease' | 'ConfigMap', error: KubeError | undefined) => void
 }
 
 function stand(
@@ -44,14 +44,20 @@ function stand(
     kind: 'Lease',
     metadata: { ...lease, annotations },
   })
-  const errors = new Map<string, KubeError>()
+  const rootCaNow = () => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { namespace: 'kube-system', name: 'kube-root-ca.crt', uid: `ca-${uid}` },
+  })
+  const errors = new Map<string, KubeError>([['ConfigMap', new KubeError('forbidden', 403, 'no ConfigMap')]])
   const answered = <T>(what: string, answer: T): Promise<T> => {
     const error = errors.get(what)
     return error === undefined ? Promise.resolve(answer) : Promise.reject(error)
   }
   const identity = new ClusterIdentity({
     client: {
-      get: <T>() => answered('lease', leaseNow() as T),
+      get: <T>({ kind }: ResourceType) =>
+        kind === 'Lease' ? answered('lease', leaseNow() as T) : answered(kind, rootCaNow() as T),
       list: <T>() => answered('namespaces', [namespaceNow() as T]),
       patch: <T>(_type: ResourceType, _key: unknown, patch: object) => {
         Object.assign(annotations, (patch as Partial<Lease>).metadata?.annotations)
@@ -144,6 +150,31 @@ for (const [what, right] of [
     await clock.advance(10_000)
     assert.ok(await identity.mayRemove(), 'what was read once holds')
   })
+
+test('RPB-43 without the right to list namespaces, a ConfigMap of every cluster tells the identity', async () => {
+  const { identity, refuse, annotations, clock, moveTo, told } = stand()
+  refuse('namespaces', new KubeError('forbidden', 403, 'no namespaces'))
+  refuse('ConfigMap', undefined)
+  assert.ok(await identity.mayRemove())
+  assert.equal(annotations[identityAnnotation], 'configmap/ca-here')
+  refuse('namespaces', undefined)
+  await clock.advance(10_000)
+  assert.ok(await identity.mayRemove(), 'a right that comes later changes nothing')
+  moveTo('there')
+  await clock.advance(10_000)
+  assert.equal(await identity.mayRemove(), false)
+  assert.match(told[0] ?? '', /another cluster \(configmap\/ca-there instead of configmap\/ca-here\)/)
+})
+
+test('RPB-43 what was stored with other rights is replaced, what was stored with these is compared', async () => {
+  const replacing = stand({ stored: 'configmap/ca-here' })
+  assert.ok(await replacing.identity.mayRemove())
+  assert.equal(replacing.annotations[identityAnnotation], 'here')
+  const comparing = stand({ stored: 'configmap/ca-there' })
+  comparing.refuse('namespaces', new KubeError('forbidden', 403, 'no namespaces'))
+  comparing.refuse('ConfigMap', undefined)
+  assert.equal(await comparing.identity.mayRemove(), false)
+})
 
 test('RPB-43 whoever accepts the cluster needs no right to read its identity', async () => {
   const { identity, refuse } = stand({ isAccepted: true })

@@ -3,11 +3,18 @@ import { kinds, type Lease, type Namespace } from '@tenon/api'
 import type { Clock, Logger } from '@tenon/runtime'
 import { type EventRecorder, isKubeError, type KubeClient, type ObjectKey } from '../contract.ts'
 
-/** Annotation of the lease: UID of namespace `kube-system` of the cluster that launches. */
+/** Annotation of the lease: UID of namespace `kube-system`, or of {@link rootCa}, of the cluster that launches. */
 export const identityAnnotation = 'tenon.sh/cluster-identity'
 
 /** Every cluster has this namespace, with a UID of its own. */
 export const identityNamespace: ObjectKey = { name: 'kube-system' }
+
+/**
+ * Read instead by whoever may read no namespaces, as with the example manifest of Cluster Autoscaler for Cluster API:
+ * Kubernetes puts it into every namespace.
+ */
+const rootCa: ObjectKey = { namespace: 'kube-system', name: 'kube-root-ca.crt' }
+const rootCaPrefix = 'configmap/'
 
 const unreadNamespace: Namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: identityNamespace }
 
@@ -41,7 +48,7 @@ const notReadYet = 'the identity of the cluster has not been read yet'
 
 export class ClusterIdentity {
   readonly #deps: IdentityDependencies
-  /** UID of the cluster that this process saw first. */
+  /** Identity of the cluster that this process saw first. */
   #known: string | undefined
   /** As read from the API server, for events. */
   #namespace: Namespace | undefined
@@ -126,14 +133,9 @@ export class ClusterIdentity {
   }
 
   async #compare(): Promise<void> {
-    const { client, settings } = this.#deps
-    // The cache has the permission to list them, which is enough here.
-    this.#right = 'list namespaces'
-    const fieldSelector = `metadata.name=${identityNamespace.name}`
-    const [namespace] = await client.list(kinds.namespace, { fieldSelector })
-    const uid = namespace?.metadata.uid
+    const { settings } = this.#deps
+    const uid = await this.#readIdentity()
     this.#known ??= uid
-    this.#namespace = namespace
     if (uid === undefined || uid !== this.#known)
       this.#refusal = `the API server is that of another cluster (${uid ?? 'without a namespace kube-system'} instead of ${this.#known ?? 'one that is known'}); ${remedy}`
     else if (settings.lease === undefined || this.#isStored) this.#refusal = undefined
@@ -141,8 +143,35 @@ export class ClusterIdentity {
     this.#isCompared = true
   }
 
+  /** Read from the same object for as long as this process runs. */
+  async #readIdentity(): Promise<string | undefined> {
+    const { client } = this.#deps
+    if (this.#known?.startsWith(rootCaPrefix) === true) return await this.#readRootCa()
+    // The cache has the permission to list them, which is enough here.
+    this.#right = 'list namespaces'
+    const fieldSelector = `metadata.name=${identityNamespace.name}`
+    try {
+      const [namespace] = await client.list(kinds.namespace, { fieldSelector })
+      this.#namespace = namespace
+      return namespace?.metadata.uid
+    } catch (error) {
+      if (!isKubeError(error, 'forbidden') || this.#known !== undefined) throw error
+      const identity = await this.#readRootCa().catch((second: unknown) => {
+        if (!isKubeError(second, 'forbidden')) throw second
+      })
+      if (identity === undefined) throw error
+      return identity
+    }
+  }
+
+  async #readRootCa(): Promise<string | undefined> {
+    const uid = (await this.#deps.client.get(kinds.configMap, rootCa))?.metadata.uid
+    return uid === undefined ? undefined : `${rootCaPrefix}${uid}`
+  }
+
   /**
-   * An identity that an earlier process stored also counts: objects may have been copied from another cluster.
+   * An identity that an earlier process stored also counts: objects may have been copied from another cluster. One
+   * that was read from the other object, with other rights, cannot be compared and is replaced.
    */
   async #compareLease(uid: string, key: ObjectKey): Promise<void> {
     const { client, settings } = this.#deps
@@ -151,7 +180,7 @@ export class ClusterIdentity {
     const lease = await client.get(kinds.lease, key)
     const stored = lease?.metadata.annotations?.[identityAnnotation]
     this.#refusal =
-      stored === undefined || stored === uid || settings.isAccepted
+      stored === undefined || stored === uid || !isComparable(stored, uid) || settings.isAccepted
         ? undefined
         : `the lease is that of cluster ${stored}, and this is cluster ${uid}; ${remedy}`
     this.#isCompared = true
@@ -178,6 +207,10 @@ export class ClusterIdentity {
 function annotated(lease: Lease, annotations: Readonly<Record<string, string>>): Lease {
   const { metadata } = lease
   return { ...lease, metadata: { ...metadata, annotations: { ...metadata.annotations, ...annotations } } }
+}
+
+function isComparable(one: string, other: string): boolean {
+  return one.startsWith(rootCaPrefix) === other.startsWith(rootCaPrefix)
 }
 
 /** A sleep was cut short. */
