@@ -186,9 +186,9 @@ export class ClusterApiNodeGroups implements NodeGroups {
   holdOf(groupId: string): GroupHold | undefined {
     const { ref, object } = this.#known(groupId)
     const paused = pauseOf(object, fixedNames, this.#hub.cluster(object))
-    if (paused !== undefined) return { forbids: 'all', reason: `${groupId}: ${paused}` }
+    if (paused !== undefined) return { forbids: 'all', reason: paused }
     const reason = this.#hub.gap ?? this.#strangers(object) ?? this.#rollout(ref)
-    return reason === undefined ? undefined : { forbids: 'shrinking', reason: `${groupId}: ${reason}` }
+    return reason === undefined ? undefined : { forbids: 'shrinking', reason }
   }
 
   async hasInstance(node: Node, signal: AbortSignal): Promise<boolean | undefined> {
