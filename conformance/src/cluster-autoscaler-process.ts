@@ -1,7 +1,4 @@
-/**
- * Runs `tenon cluster-autoscaler` as a process, with the rights that the manifests of
- * examples/cluster-autoscaler grant.
- */
+/** Runs `tenon cluster-autoscaler` as a process, with the rights of a service account. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -21,6 +18,11 @@ export interface ClusterAutoscalerOptions {
   readonly folder: string
   readonly args: readonly string[]
   readonly environment: Readonly<Record<string, string>>
+  /**
+   * Objects that grant rights to the service account `cluster-autoscaler` of kube-system, and the account itself;
+   * default: those of examples/cluster-autoscaler.
+   */
+  readonly rights?: readonly object[]
 }
 
 export class ClusterAutoscalerProcess {
@@ -45,6 +47,13 @@ export class ClusterAutoscalerProcess {
     closeSync(output)
   }
 
+  /** Throws if it ended although nobody stopped it. */
+  assertRunning(): void {
+    const { exitCode, signalCode } = this.#child ?? {}
+    if (exitCode === null && signalCode === null) return
+    throw new Error(`tenon cluster-autoscaler ended (${signalCode ?? `exit code ${exitCode}`})`)
+  }
+
   /** @returns the exit code; undefined if it is not running, null after SIGKILL. */
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<unknown> {
     const child = this.#child
@@ -59,13 +68,10 @@ export class ClusterAutoscalerProcess {
     return readFileSync(join(this.#options.folder, 'autoscaler.log'), 'utf8')
   }
 
-  /** Applies everything but the Deployment, and creates a kubeconfig for its service account. */
+  /** Grants the rights, and creates a kubeconfig for the service account. */
   #grant(): void {
     const { kubeconfigPath } = this.#options.controlPlane
-    const objects = parseAllDocuments(readFileSync(manifest, 'utf8')).map((document): unknown =>
-      document.toJS(),
-    )
-    const rights = objects.filter((object) => (object as { readonly kind: string }).kind !== 'Deployment')
+    const { rights = exampleRights() } = this.#options
     this.#kubectl(['apply', '-f', '-'], rights.map((object) => stringify(object)).join('---\n'))
     const token = this.#kubectl(['create', 'token', 'cluster-autoscaler', '-n', 'kube-system'])
     const config = parse(readFileSync(kubeconfigPath, 'utf8')) as Kubeconfig
@@ -80,4 +86,12 @@ export class ClusterAutoscalerProcess {
       encoding: 'utf8',
     })
   }
+}
+
+/** Everything in the example but the Deployment. */
+function exampleRights(): readonly object[] {
+  const objects = parseAllDocuments(readFileSync(manifest, 'utf8')).map(
+    (document) => document.toJS() as { readonly kind: string },
+  )
+  return objects.filter(({ kind }) => kind !== 'Deployment')
 }

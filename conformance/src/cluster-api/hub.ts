@@ -1,10 +1,17 @@
 /** A management cluster with the real controllers of Cluster API, and the tests' own infrastructure provider. */
 import type { KubeObject, ResourceList, Taint } from '@tenon/api'
-import { createKubeClient, type KubeClient, loadKubeConfig } from '@tenon/kube'
+import { createKubeClient, type KubeClient, loadKubeConfig, type WatchingKubeClient } from '@tenon/kube'
 import { SystemClock } from '@tenon/runtime'
 import { TestInfrastructure } from './infrastructure.ts'
 import { ignoringGone, install, keyOf, uninstall } from './installation.ts'
-import { capiKinds, type Machine, type MachineDeployment, ownReference, testKinds } from './kinds.ts'
+import {
+  capiKinds,
+  type Machine,
+  type MachineDeployment,
+  type MachineSet,
+  ownReference,
+  testKinds,
+} from './kinds.ts'
 import { CoreManager } from './manager.ts'
 import { bootstrapSecret, createCluster, createWithStatus, isReached } from './workload-cluster.ts'
 
@@ -46,7 +53,7 @@ const pollMs = 100
 const waitMs = 120_000
 
 export class ClusterApiHub {
-  readonly client: KubeClient
+  readonly client: WatchingKubeClient
   /** Client of the workload cluster. */
   readonly workload: KubeClient
   readonly infrastructure: TestInfrastructure
@@ -56,7 +63,12 @@ export class ClusterApiHub {
   readonly #manager: CoreManager
   readonly #close: () => void
 
-  private constructor(manager: CoreManager, client: KubeClient, workload: KubeClient, close: () => void) {
+  private constructor(
+    manager: CoreManager,
+    client: WatchingKubeClient,
+    workload: KubeClient,
+    close: () => void,
+  ) {
     this.#manager = manager
     this.client = client
     this.workload = workload
@@ -110,6 +122,31 @@ export class ClusterApiHub {
   /** Creates a MachineDeployment with its own template, in v1beta2. */
   async addMachineDeployment(parts: MachineDeploymentParts): Promise<MachineDeployment> {
     const { name, namespace = fleet, labels = {}, annotations = {}, replicas = 0 } = parts
+    const template = await this.#addTemplate(parts)
+    return this.client.create(capiKinds.machineDeployment, {
+      apiVersion: 'cluster.x-k8s.io/v1beta2',
+      kind: 'MachineDeployment',
+      metadata: { name, namespace, labels, annotations },
+      spec: { clusterName: namespace, replicas, selector: {}, template, ...parts.spec },
+    })
+  }
+
+  /** Creates a MachineSet of its own, with its own template, in v1beta2. */
+  async addMachineSet(parts: MachineDeploymentParts): Promise<MachineSet> {
+    const { name, namespace = fleet, labels = {}, annotations = {}, replicas = 0 } = parts
+    const matchLabels = { 'cluster.x-k8s.io/set-name': name }
+    const template = await this.#addTemplate({ ...parts, template: { labels: matchLabels } })
+    return this.client.create(capiKinds.machineSet, {
+      apiVersion: 'cluster.x-k8s.io/v1beta2',
+      kind: 'MachineSet',
+      metadata: { name, namespace, labels, annotations },
+      spec: { clusterName: namespace, replicas, selector: { matchLabels }, template, ...parts.spec },
+    })
+  }
+
+  /** Creates a template of the infrastructure; returns that of its Machines. */
+  async #addTemplate(parts: MachineDeploymentParts): Promise<MachineDeployment['spec']['template']> {
+    const { name, namespace = fleet } = parts
     const { capacity = defaultCapacity, nodeLabels = {}, nodeTaints = [] } = parts
     await createWithStatus(this.client, testKinds.machineTemplate, {
       metadata: { name, namespace },
@@ -122,13 +159,7 @@ export class ClusterApiHub {
       infrastructureRef: ownReference(testKinds.machineTemplate.kind, name),
       ...(parts.version !== '' && { version: parts.version ?? this.#version }),
     }
-    const template = { metadata: parts.template ?? {}, spec }
-    return this.client.create(capiKinds.machineDeployment, {
-      apiVersion: 'cluster.x-k8s.io/v1beta2',
-      kind: 'MachineDeployment',
-      metadata: { name, namespace, labels, annotations },
-      spec: { clusterName: namespace, replicas, selector: {}, template, ...parts.spec },
-    })
+    return { metadata: parts.template ?? {}, spec }
   }
 
   async scale(name: string, replicas: number): Promise<void> {
@@ -170,6 +201,9 @@ export class ClusterApiHub {
     this.infrastructure.faults.clear()
     for (const { metadata } of await this.client.list(capiKinds.machineDeployment))
       await ignoringGone(this.client.delete(capiKinds.machineDeployment, keyOf(metadata)))
+    for (const { metadata } of await this.client.list(capiKinds.machineSet))
+      if ((metadata.ownerReferences ?? []).every(({ kind }) => kind !== 'MachineDeployment'))
+        await ignoringGone(this.client.delete(capiKinds.machineSet, keyOf(metadata)))
     await this.until('no Machine is left', async () => {
       const left = [capiKinds.machineDeployment, capiKinds.machineSet, capiKinds.machine]
       const lists = await Promise.all(left.map((type) => this.client.list<KubeObject>(type)))

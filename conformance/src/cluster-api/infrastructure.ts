@@ -2,7 +2,7 @@
  * The tests' own infrastructure provider: creates an instance and a Node for each TestMachine. It follows
  * Cluster API's contract for infrastructure machines, and can be slow or fail.
  */
-import { kinds, type Node } from '@tenon/api'
+import { kinds, type Node, type Taint } from '@tenon/api'
 import { isKubeError, type KubeClient } from '@tenon/kube'
 import { type Clock, rfc3339 } from '@tenon/runtime'
 import { type TestMachine, testKinds } from './kinds.ts'
@@ -34,6 +34,8 @@ const finalizer = 'infrastructure.tenon.test/instance'
 
 export class TestInfrastructure {
   pace: Pace = { launchMs: 200, bootMs: 300, terminateMs: 200 }
+  /** With which kubelets register besides those of their template; the default is that of Karpenter's nodes. */
+  startupTaints: readonly Taint[] = [{ key: 'karpenter.sh/unregistered', effect: 'NoExecute' }]
   /** Faults of all unfinished machines of a MachineDeployment, by its name. */
   readonly faults = new Map<string, Fault>()
   /** Unexpected errors; failed requests are retried and do not count. */
@@ -129,7 +131,7 @@ export class TestInfrastructure {
       metadata: { name, labels, annotations: { 'kwok.x-k8s.io/node': 'fake' } },
       spec: {
         providerID: providerIdOf(machine),
-        taints: [{ key: 'karpenter.sh/unregistered', effect: 'NoExecute' }, ...nodeTaints],
+        taints: [...this.startupTaints, ...nodeTaints],
       },
       status: { capacity, allocatable: capacity },
     }

@@ -14,6 +14,7 @@ const clearedKinds: readonly ResourceType[] = [
   capiKinds.machine,
   capiKinds.machineSet,
   capiKinds.machineDeployment,
+  capiKinds.machineHealthCheck,
   capiKinds.cluster,
 ]
 

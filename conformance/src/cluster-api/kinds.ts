@@ -123,6 +123,7 @@ export const capiKinds = {
   machineDeployment: core<MachineDeployment>('MachineDeployment'),
   machineSet: core<MachineSet>('MachineSet'),
   machine: core<Machine>('Machine'),
+  machineHealthCheck: core('MachineHealthCheck'),
   old: {
     machineDeployment: core<MachineDeployment>('MachineDeployment', 'v1beta1'),
     machineSet: core<MachineSet>('MachineSet', 'v1beta1'),

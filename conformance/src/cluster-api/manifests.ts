@@ -28,7 +28,7 @@ interface Configuration<Where> extends KubeObject {
 
 /** As in the module: with a Service. */
 type AtService = Configuration<{ readonly service: { readonly path: string } }>
-export type WebhookConfiguration = Configuration<{ readonly url: string; readonly caBundle: string }>
+export type WebhookConfiguration = Configuration<{ readonly url: string; readonly caBundle?: string }>
 
 export interface CoreManifests {
   readonly crds: readonly Definition[]
@@ -36,7 +36,9 @@ export interface CoreManifests {
 }
 
 /** The kind of a webhook configuration: mutating or validating. */
-export const webhookKind = ({ kind }: WebhookConfiguration): ResourceType<WebhookConfiguration> => ({
+export const webhookKind = ({
+  kind,
+}: Pick<WebhookConfiguration, 'kind'>): ResourceType<WebhookConfiguration> => ({
   group: 'admissionregistration.k8s.io',
   version: 'v1',
   kind,

@@ -1,0 +1,259 @@
+/**
+ * `tenon cluster-autoscaler --cloud-provider=clusterapi` with the real controllers of Cluster API, with the arguments and
+ * the rights of Cluster Autoscaler's example manifest.
+ */
+import assert from 'node:assert/strict'
+import { after, afterEach, before, describe, test } from 'node:test'
+import { kinds } from '@tenon/api'
+import { rfc3339 } from '@tenon/runtime'
+import { fleet } from '../src/cluster-api/hub.ts'
+import { managementRoleWithoutSets } from '../src/cluster-api/example-rights.ts'
+import { capiKinds, type Machine } from '../src/cluster-api/kinds.ts'
+import { sharedControlPlane } from './cluster.ts'
+import { ClusterApiAutoscalerStand } from './cluster-api-autoscaler-stand.ts'
+
+const deleteMachine = 'cluster.x-k8s.io/delete-machine'
+const toBeDeleted = 'ToBeDeletedByClusterAutoscaler'
+/** Groups that get pods, and how many: one from zero, two from one node, and a MachineSet. */
+const load = { zero: 20, workers: 20, rolling: 20, lone: 4 }
+
+describe('tenon cluster-autoscaler on Cluster API', () => {
+  let controlPlane: Awaited<ReturnType<typeof sharedControlPlane>>
+  let stand: ClusterApiAutoscalerStand
+
+  const nameOf = ({ metadata }: Machine) => metadata.name
+  const going = (machines: readonly Machine[]) =>
+    machines.filter(({ metadata }) => metadata.deletionTimestamp !== undefined)
+  const nodeNameOf = ({ status }: Machine) => status?.nodeRef?.name ?? ''
+  const isTainted = async (machine: Machine) =>
+    (await stand.node(nodeNameOf(machine)))?.spec?.taints?.some(({ key }) => key === toBeDeleted) === true
+
+  const untilSizes = (sizes: Readonly<Record<string, number>>) =>
+    stand.until(`sizes are ${JSON.stringify(sizes)}`, async () => {
+      const found = await Promise.all(Object.keys(sizes).map((group) => stand.machines(group)))
+      return Object.values(sizes).every((count, at) => found[at]?.length === count)
+    })
+
+  before(async () => {
+    controlPlane = await sharedControlPlane()
+    stand = await ClusterApiAutoscalerStand.open(controlPlane)
+    await stand.addGroup({ name: 'zero', min: '0', max: '8' })
+    await stand.addGroup({ name: 'workers', min: '1', max: '8', replicas: 3 })
+    await stand.addGroup({ name: 'rolling', min: '1', max: '8', replicas: 1 })
+    await stand.addGroup({ name: 'lone', min: '0', max: '2' }, 'MachineSet')
+    await stand.addGroup({ name: 'broken', min: '0', max: '2' })
+    await stand.addGroup({ name: 'malformed', min: 'x', max: '2' })
+    await stand.hub.untilRunning('workers', 3)
+    await stand.hub.untilRunning('rolling', 1)
+    await stand.history.start()
+  })
+
+  afterEach((context) => {
+    if ('passed' in context && !context.passed) process.stderr.write(stand.endOfLog())
+  })
+
+  after(async () => {
+    await stand.close()
+    await controlPlane.stop()
+  })
+
+  test('CAG-61 what the Go program left in mid-deletion is taken over: that Machine goes and no other', async () => {
+    const { workload, client, infrastructure, clock } = stand.hub
+    infrastructure.pace = { ...infrastructure.pace, terminateMs: 8000 }
+    const machines = await stand.machines('workers')
+    const [marked, tainted] = machines as readonly [Machine, Machine, Machine]
+    const taint = { key: toBeDeleted, value: String(Math.floor(clock.now() / 1000)), effect: 'NoSchedule' }
+    for (const machine of [marked, tainted])
+      await workload.patch(kinds.node, { name: nodeNameOf(machine) }, { spec: { taints: [taint] } })
+    await workload.create(kinds.configMap, {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { namespace: 'kube-system', name: 'cluster-autoscaler-status' },
+      data: { status: 'time: 2026-11-29 08:00:00 +0000 UTC\nautoscalerStatus: Running\n' },
+    })
+    await workload.create(kinds.lease, {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { namespace: 'kube-system', name: 'cluster-autoscaler' },
+      spec: {
+        holderIdentity: 'cluster-autoscaler-6d8f9c-x7k2p',
+        leaseDurationSeconds: 3,
+        acquireTime: '2026-11-29T08:00:00.000000Z',
+        renewTime: '2026-11-29T08:00:00.000000Z',
+        leaseTransitions: 4,
+      },
+    })
+    await client.patch(
+      capiKinds.machine,
+      { namespace: fleet, name: nameOf(marked) },
+      { metadata: { annotations: { [deleteMachine]: rfc3339(clock.now()) } } },
+    )
+    await stand.hub.scale('workers', 2)
+    for (const [group, count] of Object.entries(load)) await stand.addPods(group, count)
+    stand.autoscaler.start()
+    await stand.until('the taint that the Go program left is gone', async () => !(await isTainted(tainted)))
+    await stand.until('it tells its status', async () => /clusterWide/.test(await stand.status()))
+    await stand.until('the Machine is gone', async () => {
+      const names = (await stand.machines('workers')).map(nameOf)
+      return !names.includes(nameOf(marked))
+    })
+    infrastructure.pace = { ...infrastructure.pace, terminateMs: 200 }
+    assert.deepEqual(stand.history.deletions(), [
+      { machine: nameOf(marked), group: 'workers', reason: 'marked by another' },
+    ])
+  })
+
+  test('60 pods run on three MachineDeployments, one of them from zero, although it is killed on the way', async () => {
+    await stand.until(
+      'the first Machine of zero is there',
+      async () => (await stand.machines('zero')).length > 0,
+    )
+    await stand.kill()
+    await stand.until('all pods run', () => stand.areRunning(load))
+    await stand.until('no Machine is on its way', async () => {
+      const machines = await stand.hub.client.list(capiKinds.machine)
+      return machines.every(({ status, metadata }) => status?.nodeRef && !metadata.deletionTimestamp)
+    })
+    for (const group of ['zero', 'workers', 'rolling']) {
+      const { length } = await stand.machines(group)
+      assert.ok(length >= 5 && length <= 6, `${length} Machines of ${group}`)
+    }
+    await stand.assertExact()
+  })
+
+  test('a MachineHealthCheck replaces a Machine, and a rollout is stuck behind a budget; all pods run again', async () => {
+    const { workload, client } = stand.hub
+    const [sick] = await stand.machines('workers')
+    await client.create(capiKinds.machineHealthCheck, healthCheck('workers'))
+    await workload.create(kinds.podDisruptionBudget, budget('rolling'))
+    await client.patch(
+      capiKinds.machineDeployment,
+      { namespace: fleet, name: 'rolling' },
+      { spec: { template: { spec: { failureDomain: 'b' } } } },
+    )
+    const condition = {
+      type: 'Broken',
+      status: 'True',
+      reason: 'Test',
+      lastTransitionTime: rfc3339(stand.hub.clock.now()),
+    }
+    await workload.patch(
+      kinds.node,
+      { name: nodeNameOf(sick as Machine) },
+      { status: { conditions: [condition] } },
+      { subresource: 'status', kind: 'strategic' },
+    )
+    await stand.until('the Machine is replaced', async () => {
+      const names = (await stand.machines('workers')).map(nameOf)
+      return !names.includes(nameOf(sick as Machine)) && (await stand.areRunning(load))
+    })
+    await stand.until(
+      'a Machine of the rollout cannot be drained',
+      async () => going(await stand.machines('rolling')).length > 0,
+    )
+    // The node of the rollout's new Machine takes four of them.
+    const from = (await stand.replicas('rolling')) ?? 0
+    await stand.scalePods('rolling', load.rolling + 8)
+    await stand.until('all pods run', () => stand.areRunning({ ...load, rolling: load.rolling + 8 }))
+    assert.ok(((await stand.replicas('rolling')) ?? 0) > from, 'CAG-55 it grows while it is rolling')
+  })
+
+  test('CAG-56 load gone and killed in the middle, groups shrink to their minimum, but the one that is rolling', async () => {
+    const { hub } = stand
+    const held = (await stand.machines('rolling')).map(nameOf)
+    for (const group of ['zero', 'workers', 'lone']) await stand.scalePods(group, 0)
+    await stand.until(
+      'the first Machine goes',
+      async () => going([...(await stand.machines('zero')), ...(await stand.machines('workers'))]).length > 0,
+    )
+    await stand.kill()
+    await untilSizes({ zero: 0, workers: 1, lone: 0 })
+    assert.match(
+      await stand.status(),
+      /not shrunk now: [^"]*MachineDeployment\/fleet\/rolling: it is rolling/,
+    )
+    assert.deepEqual((await stand.machines('rolling')).map(nameOf), held)
+
+    await stand.scalePods('rolling', 0)
+    await hub.workload.delete(kinds.podDisruptionBudget, { namespace: 'default', name: 'rolling' })
+    await untilSizes({ rolling: 1 })
+    await stand.until('the nodes are gone', async () => (await hub.workload.list(kinds.node)).length === 2)
+    await stand.assertExact()
+  })
+
+  test('CAG-14 a malformed annotation, a missing right and a hub that fails stop one group each, and are told', async () => {
+    await stand.breakWrites('broken')
+    await stand.setRole(managementRoleWithoutSets)
+    await stand.addPods('broken', 1)
+    await stand.scalePods('lone', 1)
+    await stand.scalePods('zero', 4)
+    await stand.until('pods of the other group run', () => stand.areRunning({ zero: 4 }))
+    const told = {
+      status: [
+        /not scaled now: [^"]*MachineDeployment\/fleet\/malformed: annotation [^ ]*min-size is "x"/,
+        /errorMessage: [^\n]*machinesets[^\n]* is forbidden/,
+        /errorMessage: [^\n]*failed calling webhook/,
+      ],
+      events: [
+        /NodeGroupUnavailable: node group MachineDeployment\/fleet\/malformed is not scaled: annotation/,
+        /FailedToScaleUpGroup: [^\n]*MachineSet\/fleet\/lone[^\n]* is forbidden/,
+        /FailedToScaleUpGroup: [^\n]*MachineDeployment\/fleet\/broken[^\n]*failed calling webhook/,
+      ],
+      log: [
+        /fleet\/malformed.*min-size/,
+        /MachineSet\/fleet\/lone.*is forbidden/,
+        /fleet\/broken.*failed calling webhook/,
+      ],
+    }
+    const missing = async () => {
+      const texts = {
+        status: await stand.status(),
+        events: (await stand.events()).join('\n'),
+        log: stand.autoscaler.log(),
+      }
+      return (['status', 'events', 'log'] as const).flatMap((where) =>
+        told[where].filter((pattern) => !pattern.test(texts[where])).map((pattern) => `${where}: ${pattern}`),
+      )
+    }
+    await stand
+      .until('all of it is told', async () => (await missing()).length === 0)
+      .catch(async (error: unknown) => {
+        assert.deepEqual([await missing(), await stand.status(), await stand.events()], [], String(error))
+      })
+    assert.equal((await stand.machines('lone')).length, 0)
+  })
+
+  test('CAG-36 no Machine was deleted that nobody meant, no replicas fell below the Machines in use', () => {
+    const reasons = stand.history.deletions().map(({ group, reason }) => `${group}: ${reason}`)
+    assert.deepEqual([...new Set(reasons)].toSorted(), [
+      'lone: marked by Tenon',
+      'rolling: marked by Tenon',
+      'rolling: rollout',
+      'workers: health check',
+      'workers: marked by Tenon',
+      'workers: marked by another',
+      'zero: marked by Tenon',
+    ])
+    assert.deepEqual(stand.history.undercuts(), [])
+  })
+})
+
+/** Replaces a Machine as soon as its node has the condition Broken. */
+const healthCheck = (group: string) => ({
+  apiVersion: 'cluster.x-k8s.io/v1beta2',
+  kind: 'MachineHealthCheck',
+  metadata: { namespace: fleet, name: group },
+  spec: {
+    clusterName: fleet,
+    selector: { matchLabels: { 'cluster.x-k8s.io/deployment-name': group } },
+    checks: { unhealthyNodeConditions: [{ type: 'Broken', status: 'True', timeoutSeconds: 0 }] },
+  },
+})
+
+/** Allows no disruption of a group's pods. */
+const budget = (group: string) => ({
+  apiVersion: 'policy/v1',
+  kind: 'PodDisruptionBudget',
+  metadata: { namespace: 'default', name: group },
+  spec: { maxUnavailable: 0, selector: { matchLabels: { app: group } } },
+})
