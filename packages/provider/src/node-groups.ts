@@ -34,7 +34,8 @@ export interface GroupInstance {
 
 /** The group of a node. */
 export type GroupOfNode =
-  | { readonly kind: 'group'; readonly groupId: string }
+  /** `providerId` is that of its member; only set for a node without `spec.providerID`, and absent if unsure. */
+  | { readonly kind: 'group'; readonly groupId: string; readonly providerId?: string }
   /** The node is in no group and is ignored. `reason` is set if a user should know it. */
   | { readonly kind: 'none'; readonly reason?: string }
   /** Unknown at present. `groupId` is set if only the group's own settings or figures are the problem. */

@@ -38,6 +38,8 @@ export class FakeCluster {
   budgets: PodDisruptionBudget[] = []
   readonly groups = new Map<string, NodeGroup>()
   readonly groupOf = new Map<string, string>()
+  /** By node name: what the cloud says its member is. */
+  readonly memberIds = new Map<string, string>()
   /** Whether the API server is that of the cluster that is known. */
   isKnown = true
   /** Names of pods that the caches do not show. */
@@ -96,7 +98,12 @@ export class FakeCluster {
         deleteInstances: (groupId, providerIds) => this.#deleteInstances(groupId, providerIds),
         groupOf: async (node) => {
           const groupId = this.groupOf.get(node.metadata.name)
-          return await Promise.resolve(groupId === undefined ? { kind: 'none' } : { kind: 'group', groupId })
+          const providerId = this.memberIds.get(node.metadata.name)
+          return await Promise.resolve(
+            groupId === undefined
+              ? { kind: 'none' }
+              : { kind: 'group', groupId, ...(providerId !== undefined && { providerId }) },
+          )
         },
         instances: async (groupId) => await Promise.resolve(this.#instances(groupId)),
       },

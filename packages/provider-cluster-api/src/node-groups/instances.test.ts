@@ -110,7 +110,11 @@ describe('from a Node to its group', () => {
         kind: 'group',
         groupId: id,
       })
-    assert.deepEqual(await stage.groups.groupOf(aNode('bare'), stage.signal), { kind: 'group', groupId: id })
+    assert.deepEqual(await stage.groups.groupOf(aNode('bare'), stage.signal), {
+      kind: 'group',
+      groupId: id,
+      providerId: 'running-machine-a_m',
+    })
     assert.deepEqual(await stage.groups.instances(id, stage.signal), [
       { providerId: '', nodeName: 'bare', state: 'running' },
     ])

@@ -7,7 +7,8 @@ import type { ClusterApiNames } from '../names.ts'
 import type { Machine } from '../objects.ts'
 import type { Scalable } from './scalable.ts'
 
-const pseudoIds = ['failed-machine-', 'deleting-machine-', 'pending-machine-'] as const
+/** The last one is only used to remove the Machine of a Node: neither of them has a provider ID. */
+const pseudoIds = ['failed-machine-', 'deleting-machine-', 'pending-machine-', 'running-machine-'] as const
 
 /**
  * A Machine as an instance; undefined if it stands for no Node.
@@ -52,6 +53,13 @@ export function claimOf(machine: Machine, owner: Scalable, names: ClusterApiName
   const binding = bindingOf(machine, names, templateHasMember(owner, names))
   if (binding.kind === 'free') return undefined
   return binding.kind === 'bound' ? `NodeClaim ${binding.claimName}` : `a NodeClaim (label ${names.member})`
+}
+
+/** The ID by which a Machine can be removed whose Node has no provider ID. */
+export function removableId(machine: Machine): string {
+  const { namespace, name } = hubKeyOf(machine)
+  const { providerID = '' } = machine.spec ?? {}
+  return providerID === '' ? `running-machine-${namespace}_${name}` : providerID
 }
 
 /** Why a Machine failed, if it says so, in the fields of either version. */

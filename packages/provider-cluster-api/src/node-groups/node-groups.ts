@@ -18,12 +18,13 @@ import { pauseOf } from '../catalogue/growth.ts'
 import type { Architecture } from '../catalogue/node-labels.ts'
 import type { InfrastructureTemplates } from '../catalogue/templates.ts'
 import { fixedNames } from '../names.ts'
+import type { Machine } from '../objects.ts'
 import { clusterKeyOf, clusterNameOf, type DiscoverySpec, matchesSpec, type Owned } from './discovery.ts'
 import { exampleOf, groupCapacityOf, type GroupCapacity, isAnnotated } from './example.ts'
 import { type GroupHub, ownerName } from './group-hub.ts'
 import { GroupWorker } from './group-worker.ts'
 import { GroupWrites } from './group-writes.ts'
-import { instanceOf } from './instances.ts'
+import { instanceOf, removableId } from './instances.ts'
 import { clusterOfNode, machineKeyOf, resourceOfNode } from './node-lookup.ts'
 import {
   boundsOf,
@@ -157,7 +158,10 @@ export class ClusterApiNodeGroups implements NodeGroups {
     if (found.kind === 'none') return found
     if (found.kind === 'ambiguous') return { kind: 'unresolved', reason: found.reason }
     const id = groupIdOf(found.ref)
-    if (this.group(id) !== undefined) return { kind: 'group', groupId: id }
+    if (this.group(id) !== undefined) {
+      const providerId = memberIdOf(node, found.machine)
+      return { kind: 'group', groupId: id, ...(providerId !== undefined && { providerId }) }
+    }
     const reason = this.#invalid.get(id)
     return { kind: 'none', ...(reason !== undefined && { reason: `${id}: ${reason}` }) }
   }
@@ -409,4 +413,12 @@ export class ClusterApiNodeGroups implements NodeGroups {
     this.#warned.add(text)
     this.#runtime.logger.warn('a node group has a problem', { nodeGroup: id, problem })
   }
+}
+
+/** The ID of a Node's Machine, if the Node has none. Annotations of a Node prove nothing: its Machine must name it. */
+function memberIdOf(node: Node, machine: Machine | undefined): string | undefined {
+  const isNamed = machine?.status?.nodeRef?.name === node.metadata.name
+  return machine !== undefined && isNamed && (node.spec?.providerID ?? '') === ''
+    ? removableId(machine)
+    : undefined
 }

@@ -10,7 +10,8 @@ import { type GroupRef, refOf } from './scalable.ts'
 
 /** The resource of a Node. */
 export type FoundResource =
-  | { readonly kind: 'resource'; readonly ref: GroupRef }
+  /** `machine` is absent for an instance of a MachinePool without Machines. */
+  | { readonly kind: 'resource'; readonly ref: GroupRef; readonly machine?: Machine }
   /** `reason` is set if a user should know it. */
   | { readonly kind: 'none'; readonly reason?: string }
   | { readonly kind: 'ambiguous'; readonly reason: string }
@@ -42,13 +43,13 @@ export function resourceOfNode(hub: GroupHub, node: Node, isOurs: (object: Owned
         reason: `provider ID ${providerID} of Node ${name} is that of several Machines: ${found.map((each) => hubText(hubKeyOf(each))).join(', ')}`,
       }
     const own = named ?? machine
-    const owner = hub.ownerOf(own)
-    const resource = owner && hub.resource(owner)
-    const claim = resource && claimOf(own, resource, hub.names)
+    const ref = hub.ownerOf(own)
+    const owner = ref && hub.resource(ref)
+    const claim = owner && claimOf(own, owner, hub.names)
     // It would be drained, and its removal refused.
     if (claim !== undefined)
       return { kind: 'none', reason: `Machine ${hubText(hubKeyOf(own))} belongs to ${claim}` }
-    return owner === undefined ? { kind: 'none' } : { kind: 'resource', ref: owner }
+    return ref === undefined ? { kind: 'none' } : { kind: 'resource', ref, machine: own }
   }
   const pools = providerID === '' ? [] : hub.poolsWithId(providerID).filter(isOurs)
   const [pool, other] = pools

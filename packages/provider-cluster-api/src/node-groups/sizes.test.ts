@@ -179,6 +179,29 @@ describe('removals', () => {
     assert.deepEqual([stage.replicas('md'), stage.marked()], [2, []])
   })
 
+  test('CAG-27 the Machine of a Node without a provider ID is removed, with or without one of its own', async (t) => {
+    const stage = await aStage(t)
+    stage.putGroup('md', ['m1', 'm2'])
+    stage.putMachine('m0', { set: 'md-1', deployment: 'md', node: 'bare' })
+    stage.scale('md', 3)
+    await stage.start()
+    for (const [node, victim, replicas] of [
+      ['bare', 'm0', 2],
+      ['m2', 'm2', 1],
+    ] as const) {
+      const found = await stage.groups.groupOf(aNode(node), stage.signal)
+      const providerId = found.kind === 'group' ? (found.providerId ?? '') : ''
+      const work = stage.groups.deleteInstances(id, [providerId], stage.signal)
+      await stage.clock.advance(2_000)
+      assert.deepEqual([stage.replicas('md'), act(stage)], [replicas, [victim]])
+      await stage.run(work)
+      await stage.refresh()
+    }
+    // An annotation that the Machine does not confirm is not enough to remove it.
+    const annotated = await stage.groups.groupOf(aNode('other', { machine: 'm1' }), stage.signal)
+    assert.deepEqual(annotated, { kind: 'group', groupId: id })
+  })
+
   test('CAG-36 replicas that were lowered for a marked Machine are not lowered for it again', async (t) => {
     const stage = await aStage(t)
     stage.putGroup('md', ['m1', 'm2', 'm3'])

@@ -154,11 +154,10 @@ export class CloudRemover {
     })
     if (newest === undefined) return refused(`node ${name} is gone`)
     if ('failure' in newest) return refused(`node ${name} could not be read: ${newest.failure}`)
-    const providerId = newest.spec?.providerID ?? ''
-    if (newest.metadata.uid !== node.metadata.uid || providerId !== (node.spec?.providerID ?? '')) {
+    const ownId = newest.spec?.providerID ?? ''
+    if (newest.metadata.uid !== node.metadata.uid || ownId !== (node.spec?.providerID ?? '')) {
       return refused(`node ${name} is another one than the one that was chosen`)
     }
-    if (providerId === '') return refused(`node ${name} has no provider ID (spec.providerID)`)
     const taint = hardTaintOf(newest)
     if (taint === undefined || (taint.value ?? '') !== taintValue) {
       return refused(`node ${name} no longer bears the taint of this deletion`)
@@ -167,6 +166,11 @@ export class CloudRemover {
     const group = await this.#deps.nodeGroups.groupOf(newest, signal)
     if (group.kind !== 'group' || group.groupId !== groupId)
       return refused(`node ${name} is not known to be in node group ${groupId}`)
+    const providerId = ownId === '' ? group.providerId : ownId
+    if (providerId === undefined)
+      return refused(
+        `node ${name} has no provider ID (spec.providerID), and node group ${groupId} has no member that names it`,
+      )
     const hold = this.#deps.nodeGroups.holdOf?.(groupId)
     if (hold !== undefined) return refused(`node group ${groupId} is held: ${hold.reason}`)
     const look = await checkNodeNow(name, this.#deps, signal)
