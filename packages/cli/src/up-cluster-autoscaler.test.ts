@@ -19,6 +19,19 @@ test('up --mode cluster-autoscaler shows node groups that grow for the demonstra
   await up.end('SIGINT')
 })
 
+test('up --mode cluster-autoscaler scales MachineDeployments of the simulated Cluster API', async (t) => {
+  const cwd = await temporaryDirectory(t)
+  const flags = ['--mode', 'cluster-autoscaler', '--provider', 'cluster-api', '--boot-delay', '1s']
+  const up = await startCluster(t, cwd, 'up', ...flags)
+  await eventually(
+    () => /pods 12 running 0 pending {3}nodes ([1-9])\/\1 ready/.test(up.out()) || undefined,
+    () => `the groups grow: ${up.out()} ${up.err()}`,
+  )
+  assert.match(up.out(), /simulated Cluster API +in the cluster itself/)
+  assert.equal(up.err(), '')
+  await up.end('SIGINT')
+})
+
 test('up --mode cluster-autoscaler says which cloud has no node groups', async (t) => {
   const cwd = await temporaryDirectory(t)
   const { code, err } = await runTenon(t, cwd, [
@@ -31,6 +44,6 @@ test('up --mode cluster-autoscaler says which cloud has no node groups', async (
   assert.equal(code, 1)
   assert.match(
     err,
-    /^tenon: --mode=cluster-autoscaler: the simulator of Clever Cloud has no node groups; use exoscale/,
+    /^tenon: --mode=cluster-autoscaler: the simulator of Clever Cloud has no node groups; use exoscale or cluster-api/,
   )
 })
