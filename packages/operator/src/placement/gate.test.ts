@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { silentLogger, VirtualClock } from '@tenon/runtime'
 import { defaultSettings, type Settings } from '../settings.ts'
-import { honoursNominations, PlacementGate } from './gate.ts'
+import { PlacementGate } from './gate.ts'
 
 async function aGate(
   serverVersion: () => Promise<string>,
@@ -50,11 +50,19 @@ describe('the gate PlannedPlacement', () => {
     assert.equal((await aGate(server, false)).isOff, true)
   })
 
-  test('reads versions of every distribution', () => {
-    for (const text of ['v1.35.1-eks-1a2b3c', 'v1.36.0+k3s1', '1.40.2', 'v2.0.0'])
-      assert.ok(honoursNominations(text), text)
-    for (const text of ['v1.34.9-gke.100', 'v1.9.0', '', 'unknown'])
-      assert.ok(!honoursNominations(text), text)
+  test('VER-3 follows a control plane that is upgraded, and one that is set back, within a minute', async () => {
+    const clock = new VirtualClock()
+    let server: () => Promise<string> = version('v1.34.4')
+    const gate = await aGate(() => server(), 'auto', 'none', clock)
+    const states: boolean[] = [gate.isOn]
+    for (const next of [version('v1.35.0'), unknown, version('v1.34.4')]) {
+      server = next
+      await clock.advance(60_000)
+      await gate.settled()
+      await clock.advance(0)
+      states.push(gate.isOn)
+    }
+    assert.deepEqual(states, [false, true, true, false])
   })
 
   test('counts as off while the server refuses, and plans have to hold anywhere then', async () => {

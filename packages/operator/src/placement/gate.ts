@@ -1,13 +1,13 @@
 /** Whether pods are nominated for the nodes they are planned for: feature gate PlannedPlacement (planned-placement.md). */
+import { honoursNominations, minorOf } from '@tenon/api'
 import type { SchedulingPolicy } from '@tenon/engine'
 import type { KubeClient } from '@tenon/kube'
 import type { Clock, Logger } from '@tenon/runtime'
 import { policyOf, type Settings } from '../settings.ts'
 
-/** First minor version of Kubernetes 1 whose scheduler honours nominations by others by default. */
-const firstMinor = 35
-/** Pauses after a failed version request, and after a forbidden nomination. */
+/** How often the version is asked for: a control plane may be upgraded under a running controller. */
 const askAgainMs = 60_000
+/** Pause after a forbidden nomination. */
 const nominateAgainMs = 10 * 60_000
 
 /** Off until {@link settled}, and for ten minutes after each forbidden nomination. */
@@ -19,8 +19,10 @@ export class PlacementGate {
   #isOpen = false
   #refusedUntilMs = Number.NEGATIVE_INFINITY
   #isSettled = false
-  /** When to request the version again; undefined if it is known. */
+  /** When to request the version again; undefined if it does not matter, or while it is requested. */
   #askAgainAtMs: number | undefined
+  /** As last reported. */
+  #server: string | undefined
   #settling: Promise<void> | undefined
 
   constructor(
@@ -36,8 +38,8 @@ export class PlacementGate {
   }
 
   /**
-   * Resolves when it is known whether the gate is on. If the server does not report its version, retries later in the
-   * background. Never rejects.
+   * Resolves when it is known whether the gate is on. Asks for the version again in the background, once a minute. Never
+   * rejects.
    */
   settled(): Promise<void> {
     this.#settling ??= this.#settle()
@@ -101,25 +103,21 @@ export class PlacementGate {
       this.#isOpen = plannedPlacement
       return
     }
+    const before = this.#server
     try {
-      const version = await this.#client.serverVersion()
-      this.#isOpen = honoursNominations(version)
-      this.#logger.info('planned placement', { isOn: this.#isOpen, server: version })
+      this.#server = await this.#client.serverVersion()
+      if (this.#server === before) return
+      this.#isOpen = honoursNominations(minorOf(this.#server))
+      this.#logger.info('planned placement', { isOn: this.#isOpen, server: this.#server })
     } catch (error) {
+      // What was known holds: the server is upgraded, or out of reach.
+      if (before === undefined)
+        this.#logger.warn(
+          'the API server does not report its version; the gate PlannedPlacement is off until it does',
+          { error },
+        )
+    } finally {
       this.#askAgainAtMs = this.#clock.monotonic() + askAgainMs
-      this.#logger.warn(
-        'the API server does not report its version; the gate PlannedPlacement is off until it does',
-        {
-          error,
-        },
-      )
     }
   }
-}
-
-/** @param gitVersion such as `v1.36.3` or `v1.35.1-eks-1a2b3c`. */
-export function honoursNominations(gitVersion: string): boolean {
-  const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(gitVersion) ?? []
-  if (major === undefined || minor === undefined) return false
-  return Number(major) > 1 || Number(minor) >= firstMinor
 }

@@ -109,7 +109,7 @@ const faults: readonly Fault[] = [
     name: 'an old API server',
     stand: { gitVersion: 'v1.28.4' },
     check: 'server-version',
-    message: /v1\.28\.4, which is older than v1\.30/,
+    message: /v1\.28\.4, which is older than v1\.33/,
     fix: /upgrade the control plane/,
   },
   {

@@ -1,9 +1,6 @@
 /** Checks the version of the API server. */
+import { minorOf, testedMinors } from '@tenon/api'
 import type { Check, CheckOutcome } from '../check.ts'
-
-/** Minor versions that Tenon is tested with. */
-const oldest = 30
-const newest = 36
 
 export const serverVersion: Check = {
   name: 'server-version',
@@ -11,20 +8,20 @@ export const serverVersion: Check = {
 }
 
 function judge(gitVersion: string): CheckOutcome {
-  const [, major, minor = ''] = /^v(\d+)\.(\d+)\./.exec(gitVersion) ?? []
+  const { oldest, newest } = testedMinors
+  const minor = minorOf(gitVersion)
   const passed = { summary: `Kubernetes ${gitVersion}`, findings: [] }
-  if (major === undefined)
+  if (minor === undefined)
     return fail(
-      `GET /version tells the version "${gitVersion.slice(0, 50)}"`,
+      `GET /version tells the version "${gitVersion.slice(0, 50)}", which is none of Kubernetes 1`,
       'check that the kubeconfig leads to a Kubernetes API server',
     )
-  const isOld = Number(major) < 1 || (Number(major) === 1 && Number(minor) < oldest)
-  if (isOld)
+  if (minor < oldest)
     return fail(
       `the API server is ${gitVersion}, which is older than v1.${oldest}`,
       `upgrade the control plane to v1.${oldest} or newer`,
     )
-  if (Number(major) > 1 || Number(minor) > newest)
+  if (minor > newest)
     return {
       ...passed,
       findings: [

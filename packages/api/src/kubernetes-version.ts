@@ -1,0 +1,22 @@
+/** Versions of Kubernetes, and what differs between them (kubernetes-versions.md 1, 13). */
+
+/** Minor versions of Kubernetes 1 that Tenon is tested with; preflight, charts and docs say the same. */
+export const testedMinors = { oldest: 33, newest: 36 } as const
+
+/** From this minor on, kube-scheduler honours `status.nominatedNodeName` whoever wrote it. */
+const nominationsByOthers = 35
+
+/**
+ * The minor version of a server of Kubernetes 1.
+ * @param gitVersion as `GET /version` reports it, such as `v1.36.3`, `v1.35.1-eks-1a2b3c` or `v1.37.0-rc.1`.
+ * @returns undefined if it is not one of Kubernetes 1.
+ */
+export function minorOf(gitVersion: string): number | undefined {
+  const [, minor] = /^v?1\.(\d{1,4})(?!\d)/.exec(gitVersion) ?? []
+  return minor === undefined ? undefined : Number(minor)
+}
+
+/** False if the version is unknown. */
+export function honoursNominations(minor: number | undefined): boolean {
+  return minor !== undefined && minor >= nominationsByOthers
+}
