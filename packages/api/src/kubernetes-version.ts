@@ -5,6 +5,8 @@ export const testedMinors = { oldest: 33, newest: 36 } as const
 
 /** From this minor on, kube-scheduler honours `status.nominatedNodeName` whoever wrote it. */
 const nominationsByOthers = 35
+/** From this minor on, kube-scheduler scores how a pod changes the balance of a node, not the balance with the pod. */
+const scoredChange = 36
 
 /**
  * The minor version of a server of Kubernetes 1.
@@ -14,6 +16,11 @@ const nominationsByOthers = 35
 export function minorOf(gitVersion: string): number | undefined {
   const [, minor] = /^v?1\.(\d{1,4})(?!\d)/.exec(gitVersion) ?? []
   return minor === undefined ? undefined : Number(minor)
+}
+
+/** What kube-scheduler scores as balance; of an unknown version, as the newest does. */
+export function scoredBalance(minor: number | undefined): 'use' | 'change' {
+  return minor !== undefined && minor < scoredChange ? 'use' : 'change'
 }
 
 /** False if the version is unknown. */

@@ -74,6 +74,7 @@ export function fleetOf(whatIf: WhatIf): Fleet | undefined {
   const layout = {
     cpu: compiled.space.vector({ cpu: 1 }).indexOf(1),
     memory: compiled.space.vector({ memory: 1 }).indexOf(1),
+    balance: compiled.problem.policy.balance ?? 'use',
   }
   if (layout.cpu < 0 || layout.memory < 0) return undefined
   const ofClass = commonClass(whatIf, [...shapes])

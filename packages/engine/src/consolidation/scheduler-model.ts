@@ -33,6 +33,7 @@ export interface Layout {
   readonly cpu: number
   readonly memory: number
   readonly zones: number
+  readonly balance: 'use' | 'change'
 }
 
 const most = 100
@@ -44,7 +45,7 @@ const most = 100
  */
 export function resourceScore(
   amounts: Amounts,
-  { cpu, memory }: Pick<Layout, 'cpu' | 'memory'>,
+  { cpu, memory, balance }: Omit<Layout, 'zones'>,
   [cores, bytes]: Host['total'],
   free: Amounts,
   at = 0,
@@ -53,7 +54,15 @@ export function resourceScore(
     if ((amounts[i] as number) > (free[at + i] as number)) return Number.NEGATIVE_INFINITY
   const cpuLeft = ((free[at + cpu] as number) - (amounts[cpu] as number)) / cores
   const memoryLeft = ((free[at + memory] as number) - (amounts[memory] as number)) / bytes
-  return (most * (cpuLeft + memoryLeft)) / 2 + most * (1 - Math.abs(cpuLeft - memoryLeft) / 2)
+  const least = (most * (cpuLeft + memoryLeft)) / 2
+  const after = evenness(cpuLeft, memoryLeft)
+  if (balance === 'use') return least + after
+  const before = evenness((free[at + cpu] as number) / cores, (free[at + memory] as number) / bytes)
+  return least + (3 * most) / 4 + (after - before) / 2
+}
+
+function evenness(cpuLeft: number, memoryLeft: number): number {
+  return most * (1 - Math.abs(cpuLeft - memoryLeft) / 2)
 }
 
 const spreadWeight = 2

@@ -92,6 +92,11 @@ export interface SchedulingPolicy {
    * they are planned for; `free`: the plan must hold for any placement that kube-scheduler may choose. Absent = first fit.
    */
   readonly improvement?: 'planned' | 'free'
+  /**
+   * What kube-scheduler scores as balance (kubernetes-versions.md 9): how evenly the node is used with the pod, or, from
+   * 1.36 on, how the pod changes that. Absent = `use`.
+   */
+  readonly balance?: 'use' | 'change'
 }
 
 /** A node as topology rules see it. */

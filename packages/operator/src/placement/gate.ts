@@ -1,5 +1,5 @@
 /** Whether pods are nominated for the nodes they are planned for: feature gate PlannedPlacement (planned-placement.md). */
-import { honoursNominations, minorOf } from '@tenon/api'
+import { honoursNominations, minorOf, scoredBalance } from '@tenon/api'
 import type { SchedulingPolicy } from '@tenon/engine'
 import type { KubeClient } from '@tenon/kube'
 import type { Clock, Logger } from '@tenon/runtime'
@@ -23,6 +23,7 @@ export class PlacementGate {
   #askAgainAtMs: number | undefined
   /** As last reported. */
   #server: string | undefined
+  #minor: number | undefined
   #settling: Promise<void> | undefined
 
   constructor(
@@ -74,6 +75,11 @@ export class PlacementGate {
     return { improvement: this.isOn && waiting <= this.#settings.maxNominations ? 'planned' : 'free' }
   }
 
+  /** What the scheduler of this server scores as balance. */
+  get balance(): 'use' | 'change' {
+    return scoredBalance(this.#minor)
+  }
+
   /**
    * A nomination was forbidden. Permission may be granted later, and a server that has just started may not know the role
    * yet: nominations resume after a pause.
@@ -99,19 +105,17 @@ export class PlacementGate {
   async #ask(): Promise<void> {
     const { plannedPlacement } = this.#settings.featureGates
     if (!this.keepsPlans) return
-    if (plannedPlacement !== 'auto') {
-      this.#isOpen = plannedPlacement
-      return
-    }
+    if (plannedPlacement !== 'auto') this.#isOpen = plannedPlacement
     const before = this.#server
     try {
       this.#server = await this.#client.serverVersion()
       if (this.#server === before) return
-      this.#isOpen = honoursNominations(minorOf(this.#server))
+      this.#minor = minorOf(this.#server)
+      if (plannedPlacement === 'auto') this.#isOpen = honoursNominations(this.#minor)
       this.#logger.info('planned placement', { isOn: this.#isOpen, server: this.#server })
     } catch (error) {
       // What was known holds: the server is upgraded, or out of reach.
-      if (before === undefined)
+      if (before === undefined && plannedPlacement === 'auto')
         this.#logger.warn(
           'the API server does not report its version; the gate PlannedPlacement is off until it does',
           { error },

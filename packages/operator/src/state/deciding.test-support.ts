@@ -75,7 +75,7 @@ export async function gathered(
   { offeringsOnTrial = [] }: UnderWay = {},
 ): Promise<GatheredInput> {
   const observed = { caches, clock, state, settings: defaultSettings, provider, logger: silentLogger }
-  const placementGate = { improvementFor: () => ({}) }
+  const placementGate = { balance: 'change', improvementFor: () => ({}) } as const
   const launchGuard = { onTrial: () => offeringsOnTrial }
   const inputs = new SchedulingInputs({
     ...observed,

@@ -51,7 +51,7 @@ type InputSources = ClusterSources &
     readonly state: Pick<ClusterState, 'limitReservations' | 'unreadableNodeText'>
     readonly settings: Pick<Settings, 'preferences' | 'minValues' | 'featureGates'>
     readonly provider: Pick<CloudProvider, 'reservationLabel'>
-    readonly placementGate: Pick<PlacementGate, 'improvementFor'>
+    readonly placementGate: Pick<PlacementGate, 'balance' | 'improvementFor'>
     readonly launchGuard: Pick<LaunchGuard, 'onTrial'>
     readonly slicing: Slicing
   }
@@ -272,6 +272,7 @@ function schedulingPolicy(
     wellKnownLabels: new Set([...wellKnownLabels, ...provider.wellKnownLabels]),
     maxInstanceTypes,
     ...placementGate.improvementFor(waiting),
+    balance: placementGate.balance,
     ...(label !== undefined &&
       settings.featureGates.reservedCapacity && { reservations: { label, mode: 'Strict' } }),
   }
