@@ -203,10 +203,10 @@ export class ClusterApiAutoscalerStand {
   async assertExact(): Promise<void> {
     const machines = await this.hub.client.list(capiKinds.machine)
     const nodes = await this.hub.workload.list(kinds.node)
-    const names = (list: readonly (string | undefined)[]) => list.toSorted()
+    assert.equal(machines.length, nodes.length)
     assert.deepEqual(
-      names(machines.map(({ status }) => status?.nodeRef?.name)),
-      names(nodes.map(({ metadata }) => metadata.name)),
+      new Set(machines.map(({ status }) => status?.nodeRef?.name)),
+      new Set(nodes.map(({ metadata }) => metadata.name)),
     )
     for (const { metadata, spec } of await this.hub.client.list(capiKinds.machineDeployment))
       assert.equal(spec.replicas, (await this.machines(metadata.name)).length, metadata.name)

@@ -1,6 +1,6 @@
 /**
- * What the example manifest of Cluster Autoscaler's provider for Cluster API grants (cluster-autoscaler-cluster-api.md
- * section 10), as of before it granted `patch`: the fewest rights that users have.
+ * What the example manifest of Cluster Autoscaler's provider for Cluster API grants, as of before it granted `patch`:
+ * the fewest rights that users have.
  */
 import type { KubeObject, ResourceType } from '@tenon/api'
 
@@ -46,7 +46,7 @@ const managed = ['machinedeployments', 'machinedeployments/scale', 'machines']
 const writable = [...managed, 'machinesets']
 
 /** The role for the management cluster. @param written kinds that may also be written. */
-export const managementRole = (written: readonly string[] = writable): ClusterRole => ({
+const managementRole = (written: readonly string[] = writable): ClusterRole => ({
   apiVersion: `${apiGroup}/v1`,
   kind: 'ClusterRole',
   metadata: { name: `${name}-management` },

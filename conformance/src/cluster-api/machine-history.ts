@@ -13,7 +13,7 @@ const deploymentName = 'cluster.x-k8s.io/deployment-name'
 const timeoutSeconds = 600
 const retryMs = 200
 
-type Recorded = Machine | MachineSet | MachineDeployment
+type Recorded = Machine | MachineDeployment
 
 interface Change {
   readonly kind: 'added' | 'modified' | 'deleted'
@@ -21,7 +21,13 @@ interface Change {
 }
 
 /** Why a Machine was deleted: its mark of Tenon, a MachineHealthCheck, or a rollout; otherwise nobody meant it. */
-export type DeletionReason = 'marked by Tenon' | 'marked by another' | 'health check' | 'rollout' | 'none'
+type DeletionReason =
+  | 'marked by Tenon'
+  | 'marked by Tenon while rolling'
+  | 'marked by another'
+  | 'health check'
+  | 'rollout'
+  | 'none'
 
 export interface Deletion {
   readonly machine: string
@@ -122,7 +128,7 @@ export class MachineHistory {
         else machines.set(key, machine)
       }
       if (object.kind === 'Machine' || kind === 'deleted') continue
-      const { spec, metadata } = object as MachineDeployment | MachineSet
+      const { spec, metadata } = object as MachineDeployment
       if (isOwned(object)) continue
       const now = spec.replicas ?? 0
       const inUse = [...machines.values()].filter(
@@ -157,19 +163,24 @@ function ownerOf({ metadata: { labels, ownerReferences } }: Machine): string {
 function reasonOf(machine: Machine, sets: ReadonlyMap<string, MachineSet>): DeletionReason {
   const { annotations, namespace, ownerReferences = [] } = machine.metadata
   const mark = annotations?.[deleteMachine]
-  if (mark !== undefined) return mark.startsWith('tenon ') ? 'marked by Tenon' : 'marked by another'
+  const deployment = machine.metadata.labels?.[deploymentName]
+  const siblings = [...sets.values()].filter(
+    ({ metadata }) => deployment !== undefined && metadata.labels?.[deploymentName] === deployment,
+  )
+  const newest = Math.max(...siblings.map(revisionOf))
+  if (mark !== undefined) {
+    if (!mark.startsWith('tenon ')) return 'marked by another'
+    const isRolling = siblings.some((set) => revisionOf(set) < newest && (set.spec.replicas ?? 0) > 0)
+    return isRolling ? 'marked by Tenon while rolling' : 'marked by Tenon'
+  }
   const isFalse = (type: string) =>
     machine.status?.conditions?.some((each) => each.type === type && each.status === 'False') === true
   if (isFalse('HealthCheckSucceeded') && isFalse('OwnerRemediated')) return 'health check'
   const own = ownerReferences.find(({ kind }) => kind === 'MachineSet')
-  const deployment = machine.metadata.labels?.[deploymentName]
-  const revisionOf = (set: MachineSet | undefined) => Number(set?.metadata.annotations?.[revision])
-  const newest = Math.max(
-    ...[...sets.values()]
-      .filter(({ metadata }) => metadata.labels?.[deploymentName] === deployment && deployment !== undefined)
-      .map(revisionOf),
-  )
-  return own !== undefined && revisionOf(sets.get(`MachineSet/${namespace}/${own.name}`)) < newest
-    ? 'rollout'
-    : 'none'
+  const set = sets.get(`MachineSet/${namespace}/${own?.name}`)
+  return set !== undefined && revisionOf(set) < newest ? 'rollout' : 'none'
+}
+
+function revisionOf({ metadata }: MachineSet): number {
+  return Number(metadata.annotations?.[revision])
 }

@@ -10,8 +10,8 @@ export const identityAnnotation = 'tenon.sh/cluster-identity'
 export const identityNamespace: ObjectKey = { name: 'kube-system' }
 
 /**
- * Read instead by whoever may read no namespaces, as with the example manifest of Cluster Autoscaler for Cluster API:
- * Kubernetes puts it into every namespace.
+ * Read instead by whoever may read no namespaces, as with some manifests of Cluster Autoscaler: Kubernetes puts it into
+ * every namespace.
  */
 const rootCa: ObjectKey = { namespace: 'kube-system', name: 'kube-root-ca.crt' }
 const rootCaPrefix = 'configmap/'
