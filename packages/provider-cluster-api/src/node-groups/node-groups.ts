@@ -190,7 +190,8 @@ export class ClusterApiNodeGroups implements NodeGroups {
   holdOf(groupId: string): GroupHold | undefined {
     const { ref, object } = this.#known(groupId)
     const paused = pauseOf(object, fixedNames, this.#hub.cluster(object))
-    if (paused !== undefined) return { forbids: 'all', reason: paused }
+    const forbidden = paused ?? this.#workerOf(ref).contested
+    if (forbidden !== undefined) return { forbids: 'all', reason: forbidden }
     const reason = this.#hub.gap ?? this.#strangers(object) ?? this.#rollout(ref)
     return reason === undefined ? undefined : { forbids: 'shrinking', reason }
   }

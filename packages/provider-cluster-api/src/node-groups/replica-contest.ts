@@ -4,13 +4,16 @@ import type { Clock } from '@tenon/runtime'
 import { managerOfReplicas } from '../catalogue/growth.ts'
 import type { Scalable } from './scalable.ts'
 
+/** What is set back later than that is a new decision. */
 const withinMs = 10 * 60_000
+/** In a row, however far apart: a Node must be unneeded for long before replicas are lowered again. */
 const mostUndone = 2
 
 interface Written {
   readonly from: number
   readonly to: number
   readonly resourceVersion: string
+  readonly atMs: number
   isUndone: boolean
 }
 
@@ -18,7 +21,7 @@ interface Written {
 export class ReplicaContest {
   readonly #clock: Pick<Clock, 'monotonic'>
   #written: Written | undefined
-  #undoneMs: readonly number[] = []
+  #undone = 0
   #blocked: { readonly replicas: number | undefined; readonly manager: string | undefined } | undefined
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
@@ -26,7 +29,8 @@ export class ReplicaContest {
   }
 
   wrote(from: number, to: number, resourceVersion: string): void {
-    this.#written = { from, to, resourceVersion, isUndone: false }
+    if (this.#written?.isUndone === false) this.#undone = 0
+    this.#written = { from, to, resourceVersion, atMs: this.#clock.monotonic(), isUndone: false }
   }
 
   /** The number last written, as long as `object` does not show it yet. */
@@ -46,14 +50,13 @@ export class ReplicaContest {
     const isBack = replicas !== undefined && (to > from ? replicas <= from : replicas >= from)
     if (isBack && !written.isUndone) {
       written.isUndone = true
-      const now = this.#clock.monotonic()
-      this.#undoneMs = [...this.#undoneMs.filter((ms) => now - ms < withinMs), now]
-      if (this.#undoneMs.length >= mostUndone) this.#blocked = { replicas, manager }
+      this.#undone = this.#clock.monotonic() - written.atMs < withinMs ? this.#undone + 1 : 0
+      if (this.#undone >= mostUndone) this.#blocked = { replicas, manager }
     }
     if (this.#blocked !== undefined)
       if (this.#blocked.replicas !== replicas || this.#blocked.manager !== manager) {
         this.#blocked = undefined
-        this.#undoneMs = []
+        this.#undone = 0
       }
   }
 

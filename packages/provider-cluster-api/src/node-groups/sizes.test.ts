@@ -448,6 +448,32 @@ describe('rollouts and other owners', () => {
     assert.equal(stage.replicas('md'), 4)
   })
 
+  test('CAG-57 removals that are set back end after two, however far apart, and the group is held', async (t) => {
+    const stage = await aStage(t)
+    stage.putGroup('md', ['m1', 'm2', 'm3'])
+    await stage.start()
+    const topology = stage.apiAs('capi-topology')
+    for (const name of ['m1', 'm2']) {
+      assert.equal(stage.groups.holdOf?.(id), undefined)
+      assert.deepEqual(await removed(stage, [name]), [name])
+      assert.equal(stage.replicas('md'), 2)
+      stage.scale('md', 3, topology)
+      stage.putMachine(`${name}-again`, {
+        set: 'md-1',
+        deployment: 'md',
+        providerID: `aws:///z/${name}-again`,
+        node: `${name}-again`,
+      })
+      // As long as a Node must be unneeded, and longer.
+      await stage.clock.advance(12 * 60_000)
+    }
+    const [fault] = await stage.refresh()
+    assert.match(fault?.reason ?? '', /capi-topology has set spec\.replicas back twice/)
+    const hold = stage.groups.holdOf?.(id)
+    assert.equal(hold?.forbids, 'all')
+    assert.match(hold?.reason ?? '', /capi-topology/)
+  })
+
   test('CAG-61 a removal that the Go image began is left to Cluster API', async (t) => {
     const stage = await aStage(t)
     stage.putGroup('md', ['m1', 'm2', 'm3'])
