@@ -43,9 +43,9 @@ test('CAS-86 a node is tainted and cordoned; without the flag it is not cordoned
 test('CAG-27 a node without a provider ID goes if the cloud names its member, and stays otherwise', async () => {
   const bare = (name: string): Node => ({ ...aNode(name), spec: {} })
   const cluster = new FakeCluster().add(bare('known'), bare('unknown'))
-  cluster.memberIds.set('known', 'running-machine-a_known')
+  cluster.memberIds.set('known', 'cloud://known')
   await run(cluster, {}, minute)
-  assert.deepEqual(cluster.cloudCalls, [['running-machine-a_known']])
+  assert.deepEqual(cluster.cloudCalls, [['cloud://known']])
   assert.deepEqual(cluster.eventsOf('ScaleDownFailed'), [
     'unknown: failed to delete empty node: node unknown has no provider ID (spec.providerID), and node group g has no member that names it',
   ])
