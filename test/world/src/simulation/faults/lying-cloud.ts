@@ -49,6 +49,11 @@ export class LyingCloud {
     this.#isOver = true
   }
 
+  /** A later lie about the same claim takes nothing back. */
+  #excuse(claim: string, crashes: number): void {
+    this.#excused.set(claim, Math.min(crashes, this.#excused.get(claim) ?? crashes))
+  }
+
   #crashes(): number {
     const struck = this.#deps.weather.struck()
     return (struck.get('crash') ?? 0) + (struck.get('reconfigure') ?? 0) + (struck.get('pause') ?? 0)
@@ -86,7 +91,7 @@ export class LyingCloud {
     const lie = lies[random.uint32() % lies.length] ?? 'madeTwice'
     log.record('fault', `lyingCloud ${lie} ${claim}`)
     if (lie === 'refusedAndMade') {
-      this.#excused.set(claim, -1)
+      this.#excuse(claim, -1)
       clock.after(integerBetween(random, second, minute), () => {
         inner.send(request).catch(() => undefined)
       })
@@ -96,15 +101,15 @@ export class LyingCloud {
     if (lie === 'madeAndRefused')
       return answer(random.uint32() % 2 === 0 ? 400 : 500, { message: 'injected' })
     if (lie === 'madeTwice') {
-      this.#excused.set(claim, -1)
+      this.#excuse(claim, -1)
       return await inner.send(request, signal)
     }
     const { id, response: same } = await this.#made(response, claim)
     if (id === undefined) return same
     // A response that names another claim is not for this one; one without a name belongs to whoever created
     // the instance.
-    if (lie === 'wrongLabels') this.#excused.set(claim, -1)
-    if (lie === 'noLabels') this.#excused.set(claim, this.#crashes())
+    if (lie === 'wrongLabels') this.#excuse(claim, -1)
+    if (lie === 'noLabels') this.#excuse(claim, this.#crashes())
     const untilMs = clock.monotonic() + integerBetween(random, minute, 30 * minute)
     const offMs = random.uint32() % 2 === 0 ? day : -day
     this.#shownAs.set(id, {
@@ -155,7 +160,7 @@ export class LyingCloud {
             : integerBetween(random, minute, 10 * minute)
         log.record('fault', `laggingCloud ${id} ${ms}`)
         // A process that crashes before it has stored the instance cannot know it.
-        if (!this.#excused.has(claim)) this.#excused.set(claim, this.#crashes())
+        this.#excuse(claim, this.#crashes())
         this.#hiddenUntil.set(id, clock.monotonic() + ms)
       }
     }
