@@ -1,26 +1,12 @@
 /** A cluster with node groups in a simulated Exoscale, and `tenon cluster-autoscaler` on virtual time. */
 import { kinds, type KubeObject, type Lease, type Node, type Pod, type ResourceType } from '@tenon/api'
-import { readOptions, runAutoscaler } from '@tenon/cluster-autoscaler'
 import { createCredentials, type Credentials, startDevCluster } from '@tenon/devcluster'
-import type { NodeGroupDependencies, NodeGroups } from '@tenon/provider'
+import type { NodeGroups } from '@tenon/provider'
 import { nodeGroupModuleOver } from '@tenon/provider-exoscale'
 import { type ExoscaleCluster, type ExoscaleSettings, exoscaleSimulator } from '@tenon/simulator-exoscale'
-import {
-  eventLoopTurns,
-  type Logger,
-  Secret,
-  SeededRandom,
-  silentLogger,
-  type SocketServer,
-  type Transport,
-  VirtualClock,
-} from '@tenon/runtime'
-import { electorOver } from './elector.ts'
-import { ProcessClock } from '../simulation/process/process-clock.ts'
-import { ProcessPort } from '../simulation/process/process-port.ts'
+import { type Logger, Secret, SeededRandom, silentLogger, type Transport, VirtualClock } from '@tenon/runtime'
+import { apiPort, type AutoscalerProcess, host, startProcess } from './autoscaler-process.ts'
 
-const host = '127.0.0.1'
-const apiPort = 6443
 const organisation = {
   zone: 'ch-gva-2',
   clusterId: 'f1b5a3c2-6d0e-4c57-9a8b-2f4e6d8c0a11',
@@ -71,20 +57,6 @@ interface WorldPorts {
   readonly cloud: (inner: Transport, identity: string) => Transport
   readonly specs: (specs: readonly string[]) => readonly string[]
   readonly groups: (inner: NodeGroups) => NodeGroups
-}
-
-/** A running autoscaler process. */
-export interface AutoscalerProcess {
-  /** As in the lease. */
-  readonly identity: string
-  /** The clock of the process, which can be wrong or paused. */
-  readonly clock: ProcessClock
-  /** All connections of the process, which can be made to crash. */
-  readonly port: ProcessPort
-  /** Stops it cleanly, and waits for the end. */
-  readonly end: () => Promise<void>
-  /** Why it ended by itself; undefined while it runs. */
-  readonly failure: () => unknown
 }
 
 const unchanged = <T>(inner: T): T => inner
@@ -141,71 +113,31 @@ export class AutoscalerWorld {
    * @param more additional flags of this process.
    */
   startAutoscaler(...more: readonly string[]): AutoscalerProcess {
-    const clock = new ProcessClock(this.clock)
     const { ports = {}, flags = [], seed, logger = silentLogger } = this.#options
     const { api = unchanged, cloud = unchanged, specs = unchanged, groups = unchanged } = ports
     const nodes = this.pools.map(({ min, max, name }) => `${min}:${max}:${name}`)
-    const read = readOptions(
-      [...specs(nodes).map((spec) => `--nodes=${spec}`), ...flags, ...more],
-      ['exoscale'],
-    )
-    if (read.kind !== 'options') throw new Error(`the flags are refused: ${JSON.stringify(read)}`)
-    const port = new ProcessPort(clock)
-    const number = this.#processes++
-    const identity = `autoscaler-${number}`
-    const transport = port.guard(api(this.kubeTransport(), identity))
-    const ending = new AbortController()
-    const exoscale = nodeGroupModuleOver(() =>
-      port.guard(cloud({ send: this.cluster.cloud.handle }, identity)),
-    )
-    const candidate = {
-      options: read.autoscaler,
-      process: read.process,
-      identity,
-      clock,
-      random: new SeededRandom(`autoscaler-${seed}-${number}`),
+    return startProcess(this.clock, {
+      seed,
+      number: this.#processes++,
+      flags: [...specs(nodes).map((spec) => `--nodes=${spec}`), ...flags, ...more],
+      provider: 'exoscale',
       logger,
-    }
-    const plan = {
-      ...candidate,
-      ...electorOver(transport, candidate),
-      warnings: read.warnings,
-      cloud: {
-        open: (dependencies: NodeGroupDependencies) => groups(exoscale.open(dependencies)),
+      api: (identity) => api(this.kubeTransport(), identity),
+      cloud: (port, identity) => {
+        const exoscale = nodeGroupModuleOver(() =>
+          port.guard(cloud({ send: this.cluster.cloud.handle }, identity)),
+        )
+        return {
+          cloud: { open: (dependencies) => groups(exoscale.open(dependencies)) },
+          env: {
+            EXOSCALE_ZONE: organisation.zone,
+            EXOSCALE_API_KEY: organisation.key,
+            EXOSCALE_API_SECRET: organisation.secret,
+            EXOSCALE_API_ENDPOINT: `http://${host}/v2`,
+          },
+        }
       },
-      env: {
-        EXOSCALE_ZONE: organisation.zone,
-        EXOSCALE_API_KEY: organisation.key,
-        EXOSCALE_API_SECRET: organisation.secret,
-        EXOSCALE_API_ENDPOINT: `http://${host}/v2`,
-      },
-      kubernetes: { transport, server: `https://${host}:${apiPort}` },
-      serve: () => Promise.resolve(noServer),
-      userAgent: 'tenon/world',
-      turns: eventLoopTurns,
-    }
-    let failure: unknown
-    let isOver = false
-    const run = async () => {
-      try {
-        await runAutoscaler(plan, ending.signal)
-      } catch (error) {
-        failure = error
-      }
-      isOver = true
-    }
-    const running = run()
-    return {
-      identity,
-      clock,
-      port,
-      failure: () => failure,
-      end: async () => {
-        ending.abort(new Error('asked to end'))
-        await this.clock.advanceUntil(() => isOver, 60_000)
-        await running
-      },
-    }
+    })
   }
 
   /** ID of an Instance Pool, by the name of the pool or of its nodepool. */
@@ -277,5 +209,3 @@ export class AutoscalerWorld {
     if (kind === 'nodepool') this.#nodepoolIds.set(name, id)
   }
 }
-
-const noServer: SocketServer = { port: 8085, url: `http://${host}:8085`, close: () => Promise.resolve() }

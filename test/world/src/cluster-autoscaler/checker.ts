@@ -191,7 +191,7 @@ function nodeOf(world: AutoscalerWorld, instanceId: string): Node | undefined {
 }
 
 /** Pods that must be evicted: those of Deployments that neither have terminated nor are terminating. */
-function podsOn(world: AutoscalerWorld, { metadata }: Node): readonly Pod[] {
+export function podsOn(world: Pick<AutoscalerWorld, 'pods'>, { metadata }: Node): readonly Pod[] {
   return world
     .pods()
     .filter(

@@ -1,5 +1,5 @@
 /** Bugs that an autoscaler of node groups could have; the world has to find each of them. */
-import type { NodeGroups } from '@tenon/provider'
+import { decorated, type NodeGroups } from '@tenon/provider'
 import { type HttpRequest, oneChunk, readText, type Transport } from '@tenon/runtime'
 
 /** A bug injected at the ports of the process; its code is unchanged. */
@@ -20,7 +20,7 @@ export const plantedMistakes: readonly PlantedMistake[] = [
     name: 'neighbour-removed',
     mistake: 'a member other than the drained one is removed',
     groups: (inner) =>
-      withCalls(inner, {
+      decorated<NodeGroups, NodeGroups>(inner, {
         deleteInstances: async (groupId, ids, signal, options) => {
           const members = await inner.instances(groupId, signal)
           const others = members.map(({ providerId }) => providerId).filter((id) => !ids.includes(id))
@@ -32,7 +32,7 @@ export const plantedMistakes: readonly PlantedMistake[] = [
     name: 'ids-mistaken',
     mistake: 'members are identified by IDs that no node has, so that they never seem to join',
     groups: (inner) =>
-      withCalls(inner, {
+      decorated<NodeGroups, NodeGroups>(inner, {
         instances: async (groupId, signal) => {
           const members = await inner.instances(groupId, signal)
           return members.map((member) => {
@@ -45,7 +45,7 @@ export const plantedMistakes: readonly PlantedMistake[] = [
   {
     name: 'removals-believed',
     mistake: 'a removal counts as done once requested, whatever its outcome',
-    groups: (inner) => withCalls(inner, { deleteInstances: () => Promise.resolve() }),
+    groups: (inner) => decorated<NodeGroups, NodeGroups>(inner, { deleteInstances: () => Promise.resolve() }),
   },
   {
     name: 'minimum-off-by-one',
@@ -88,20 +88,6 @@ export const plantedMistakes: readonly PlantedMistake[] = [
 
 function changed(inner: Transport, change: (request: HttpRequest) => HttpRequest): Transport {
   return { send: (request, signal) => inner.send(change(request), signal) }
-}
-
-function withCalls(inner: NodeGroups, calls: Partial<NodeGroups>): NodeGroups {
-  return {
-    refresh: (signal) => inner.refresh(signal),
-    list: () => inner.list(),
-    group: (id) => inner.group(id),
-    groupOf: (node, signal) => inner.groupOf(node, signal),
-    instances: (groupId, signal) => inner.instances(groupId, signal),
-    increaseSize: (groupId, delta, signal) => inner.increaseSize(groupId, delta, signal),
-    deleteInstances: (groupId, ids, signal, options) => inner.deleteInstances(groupId, ids, signal, options),
-    decreaseTargetSize: (groupId, delta, signal) => inner.decreaseTargetSize(groupId, delta, signal),
-    ...calls,
-  }
 }
 
 function withLimits(spec: string, change: (min: number, max: number) => readonly [number, number]): string {

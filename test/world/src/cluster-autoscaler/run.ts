@@ -66,7 +66,8 @@ async function playHub(io: Io, { seeds, minutes, bug }: Asked, credentials: Cred
   for (const mistake of asked) {
     let found: string | undefined
     for (const seed of seeds) {
-      const { violation } = await playHubStory({ seed, minutes, hasFaults: false, mistake }, credentials)
+      const hasFaults = mistake.needsFaults === true
+      const { violation } = await playHubStory({ seed, minutes, hasFaults, mistake }, credentials)
       found = violation && `seed ${seed}; ${violation.invariant}: ${violation.text}`
       if (found !== undefined) break
     }

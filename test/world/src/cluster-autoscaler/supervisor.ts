@@ -1,5 +1,6 @@
 import { integerBetween, type Random } from '@tenon/runtime'
-import type { AutoscalerProcess, AutoscalerWorld } from './autoscaler-world.ts'
+import type { AutoscalerProcess } from './autoscaler-process.ts'
+import type { AutoscalerWorld } from './autoscaler-world.ts'
 
 /** Where processes run. */
 type Supervised = Pick<AutoscalerWorld, 'lease' | 'startAutoscaler'>

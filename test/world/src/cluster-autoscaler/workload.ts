@@ -21,10 +21,13 @@ export class Workload {
   readonly #world: WorkloadCluster
   readonly #dice: Random
   readonly #names: string[] = []
+  /** The largest request, in tenths of a CPU and in hundreds of MiB. */
+  readonly #largest: number
 
-  constructor(world: WorkloadCluster, dice: Random) {
+  constructor(world: WorkloadCluster, dice: Random, largest = 12) {
     this.#world = world
     this.#dice = dice
+    this.#largest = largest
   }
 
   begin(): void {
@@ -40,8 +43,8 @@ export class Workload {
 
   #add(name: string): void {
     const requests = {
-      cpu: `${integerBetween(this.#dice, 2, 12) * 100}m`,
-      memory: `${integerBetween(this.#dice, 2, 12) * 100}Mi`,
+      cpu: `${integerBetween(this.#dice, 2, this.#largest) * 100}m`,
+      memory: `${integerBetween(this.#dice, 2, this.#largest) * 100}Mi`,
     }
     this.#names.push(name)
     this.#world.create(deploymentKind, aDeployment(name, integerBetween(this.#dice, 1, 8), requests))

@@ -1,12 +1,17 @@
 /** Bugs that an autoscaler on Cluster API could have; the world has to find each of them. */
-import type { NodeGroups } from '@tenon/provider'
-import { type HttpRequest, oneChunk, type Transport } from '@tenon/runtime'
-import { deleteMachine } from './hub-world.ts'
+import type { KubeObject } from '@tenon/api'
+import { decorated, type NodeGroup, type NodeGroups } from '@tenon/provider'
+import { ownNames } from '@tenon/provider-cluster-api'
+import { type HttpRequest, oneChunk, readText, type Transport } from '@tenon/runtime'
+import { distorted } from '../../simulation/planted/sight.ts'
+import { deleteMachine, paused } from './hub-world.ts'
 
 /** A bug injected at the ports of the process; its code is unchanged. */
 export interface PlantedHubMistake {
   readonly name: string
   readonly mistake: string
+  /** It only has an effect together with other faults. */
+  readonly needsFaults?: true
   readonly hub?: (inner: Transport) => Transport
   readonly groups?: (inner: NodeGroups) => NodeGroups
 }
@@ -28,7 +33,7 @@ export const plantedHubMistakes: readonly PlantedHubMistake[] = [
     hub: (inner) => resized(inner, (replicas, isLower) => (isLower ? replicas : replicas + 6)),
   },
   {
-    name: 'machines-deleted',
+    name: 'deleted-not-marked',
     mistake: 'Machines are deleted instead of marked',
     hub: (inner) => ({
       send: (request, signal) => {
@@ -42,13 +47,48 @@ export const plantedHubMistakes: readonly PlantedHubMistake[] = [
     name: 'neighbour-removed',
     mistake: 'a Machine other than the drained one is removed',
     groups: (inner) =>
-      withCalls(inner, {
+      decorated<NodeGroups, NodeGroups>(inner, {
         deleteInstances: async (groupId, ids, signal, options) => {
           const members = await inner.instances(groupId, signal)
           const others = members.map(({ providerId }) => providerId).filter((id) => !ids.includes(id))
           await inner.deleteInstances(groupId, others.slice(0, ids.length), signal, options)
         },
       }),
+  },
+  {
+    name: 'requests-forgotten',
+    mistake: 'only members with Nodes count, so that what was requested is requested again',
+    groups: withoutRequests,
+  },
+  {
+    name: 'holds-overlooked',
+    mistake: 'groups are changed while they are paused or rolling',
+    needsFaults: true,
+    hub: (inner) =>
+      distorted(inner, {
+        machinedeployments: (object) => without(object, paused),
+        machinesets: (object) => without(object, 'machinedeployment.clusters.x-k8s.io/revision', '1'),
+      }),
+  },
+  {
+    name: 'marks-kept',
+    mistake: 'marks of removals that failed are never taken off',
+    needsFaults: true,
+    hub: (inner) => answering(inner, (request) => isUnmark(request)),
+  },
+  {
+    name: 'claims-overlooked',
+    mistake: 'Machines of NodeClaims are taken for free ones',
+    needsFaults: true,
+    hub: (inner) =>
+      distorted(inner, {
+        machines: (object) => without(without(object, ownNames.nodeClaim), ownNames.nodeClaimUid),
+      }),
+  },
+  {
+    name: 'replicas-believed',
+    mistake: 'replicas once written are never looked at again',
+    hub: believing,
   },
 ]
 
@@ -57,6 +97,10 @@ const isMark = ({ method, path, body }: HttpRequest): boolean =>
   (method === 'PATCH' || method === 'PUT') &&
   /\/machines\/[^/?]+(?:\?|$)/.test(path) &&
   String(body).includes(`"${deleteMachine}":"`)
+const isUnmark = ({ method, path, body }: HttpRequest): boolean =>
+  method === 'PATCH' &&
+  /\/machines\/[^/?]+(?:\?|$)/.test(path) &&
+  String(body).includes(`"${deleteMachine}":null`)
 const isResize = ({ method, path }: HttpRequest): boolean =>
   (method === 'PATCH' || method === 'PUT') && resize.test(path)
 
@@ -91,12 +135,40 @@ function resized(inner: Transport, change: (replicas: number, isLower: boolean) 
   }
 }
 
-/** The calls of node groups, some of them replaced. */
-function withCalls(inner: NodeGroups, calls: Partial<NodeGroups>): NodeGroups {
-  return new Proxy(inner, {
-    get: (target, key) => {
-      const value: unknown = Reflect.get(Object.hasOwn(calls, key) ? calls : target, key)
-      return typeof value === 'function' ? value.bind(Object.hasOwn(calls, key) ? calls : target) : value
+/** Members that have not joined do not count. */
+function withoutRequests(inner: NodeGroups): NodeGroups {
+  const running = new Map<string, number>()
+  const seen = (group: NodeGroup) => ({ ...group, targetSize: running.get(group.id) ?? group.targetSize })
+  return decorated<NodeGroups, NodeGroups>(inner, {
+    list: () => inner.list().map(seen),
+    group: (id) => {
+      const group = inner.group(id)
+      return group && seen(group)
+    },
+    instances: async (groupId, signal) => {
+      const members = await inner.instances(groupId, signal)
+      running.set(groupId, members.filter(({ state }) => state === 'running').length)
+      return members
     },
   })
+}
+
+/** Written replicas have a version that nothing read later is newer than. */
+function believing(inner: Transport): Transport {
+  return {
+    send: async (request, signal) => {
+      const response = await inner.send(request, signal)
+      if (!isResize(request) || response.status !== 200) return response
+      const { metadata, ...written } = JSON.parse(await readText(response.body)) as KubeObject
+      const newest = { ...written, metadata: { ...metadata, resourceVersion: '9'.repeat(15) } }
+      return { ...response, body: oneChunk(JSON.stringify(newest)) }
+    },
+  }
+}
+
+/** An object with another value of an annotation, or without it. */
+function without({ metadata, ...object }: KubeObject, annotation: string, value?: string): KubeObject {
+  const { [annotation]: _, ...others } = metadata.annotations ?? {}
+  const annotations = value === undefined ? others : { ...others, [annotation]: value }
+  return { ...object, metadata: { ...metadata, annotations } }
 }

@@ -8,39 +8,42 @@ import {
   type Pod,
   type ResourceType,
 } from '@tenon/api'
-import { readOptions, runAutoscaler } from '@tenon/cluster-autoscaler'
 import { type Credentials, type DevCluster, startDevCluster } from '@tenon/devcluster'
-import type { NodeGroupDependencies, NodeGroups } from '@tenon/provider'
+import type { NodeGroupModule, NodeGroups } from '@tenon/provider'
+import { ownNames } from '@tenon/provider-cluster-api'
 import { clusterApi } from '@tenon/provider-cluster-api/module'
 import {
   type ClusterApi,
   clusterApiSimulator,
   type FullDeployment,
   type FullMachine,
+  type MachineShape,
 } from '@tenon/simulator-cluster-api'
-import { eventLoopTurns, SeededRandom, silentLogger, type Transport, type VirtualClock } from '@tenon/runtime'
-import { ProcessClock } from '../../simulation/process/process-clock.ts'
-import { ProcessPort } from '../../simulation/process/process-port.ts'
-import type { AutoscalerProcess } from '../autoscaler-world.ts'
-import { electorOver } from '../elector.ts'
-
-/** Namespace of all objects of Cluster API. */
-export const namespace = 'default'
+import { SeededRandom, silentLogger, type Transport, type VirtualClock } from '@tenon/runtime'
+import { deploymentOf, memberLabel, namespace } from '../../simulation/cloud/hub-objects.ts'
+import { type AutoscalerProcess, startProcess } from '../autoscaler-process.ts'
 
 export const deleteMachine = 'cluster.x-k8s.io/delete-machine'
+export const paused = 'cluster.x-k8s.io/paused'
 
-/** A MachineDeployment with sizes; without, nobody scales it. */
+/** A MachineDeployment; without bounds it is no node group. */
 export interface WorldGroup {
   readonly name: string
   readonly cpu: number
   readonly memory: string
   readonly replicas: number
   readonly bounds?: { readonly min: number; readonly max: number }
+  /** It belongs to the topology of the Cluster, which keeps `replicas` if it names them. */
+  readonly topology?: { readonly replicas?: number }
+  /** All of its Machines are bound to NodeClaims. */
+  readonly isMember?: true
 }
 
 interface HubWorldOptions {
   readonly seed: number
   readonly groups: readonly WorldGroup[]
+  /** Machines of a control plane. */
+  readonly controlPlanes: number
   readonly credentials: Credentials
   readonly clock: VirtualClock
   /** Wraps the ports of a process. */
@@ -56,18 +59,22 @@ export class HubWorld {
   readonly cluster: DevCluster<ClusterApi>
   readonly groups: readonly WorldGroup[]
   readonly #options: HubWorldOptions
+  readonly #module: NodeGroupModule
   #processes = 0
 
-  private constructor(options: HubWorldOptions, cluster: DevCluster<ClusterApi>) {
+  private constructor(options: HubWorldOptions, cluster: DevCluster<ClusterApi>, module: NodeGroupModule) {
     this.clock = options.clock
     this.groups = options.groups
     this.cluster = cluster
     this.#options = options
+    this.#module = module
   }
 
   /** Starts the cluster with the first Machines of its groups, and waits until their Nodes are ready. */
   static async start(options: HubWorldOptions): Promise<HubWorld> {
-    const { clock, credentials, groups, seed } = options
+    const { clock, controlPlanes, credentials, groups, seed } = options
+    const module = await clusterApi.nodeGroups?.()
+    if (module === undefined) throw new Error('Cluster API has no node groups')
     const cluster = startDevCluster({
       clock,
       random: new SeededRandom(`cluster-${seed}`),
@@ -76,67 +83,61 @@ export class HubWorld {
       simulator: clusterApiSimulator(),
     })
     cluster.announce('127.0.0.1', 6443)
-    const world = new HubWorld(options, cluster)
+    const world = new HubWorld(options, cluster, module)
+    for (const { name, topology } of groups)
+      if (topology?.replicas !== undefined) world.keepReplicas(name, topology.replicas)
     for (const group of groups) world.#addGroup(group)
+    if (controlPlanes > 0) world.#addTemplate('control-plane', controlPlaneShape)
+    for (let index = 0; index < controlPlanes; index++) world.#addControlPlane(`control-plane-${index}`)
     await clock.advance(120_000)
+    for (const { isMember, name } of groups)
+      if (isMember) for (const machine of world.machines(name)) world.bind(machine, machine.metadata.name)
     return world
   }
 
   startAutoscaler(): AutoscalerProcess {
     const { ports, seed } = this.#options
-    const clock = new ProcessClock(this.clock)
-    const read = readOptions(['--cloud-provider=clusterapi', '--scan-interval=20s'], ['clusterapi'])
-    if (read.kind !== 'options') throw new Error(`the flags are refused: ${JSON.stringify(read)}`)
-    const port = new ProcessPort(clock)
-    const number = this.#processes++
-    const identity = `autoscaler-${number}`
-    const transport = port.guard(ports.api(this.#transport(), identity))
-    const hub = port.guard(ports.hub(this.#transport(), identity))
-    const candidate = {
-      options: read.autoscaler,
-      process: read.process,
-      identity,
-      clock,
-      random: new SeededRandom(`autoscaler-${seed}-${number}`),
+    return startProcess(this.clock, {
+      seed,
+      number: this.#processes++,
+      flags: ['--cloud-provider=clusterapi', '--scan-interval=20s'],
+      provider: 'clusterapi',
       logger: silentLogger,
+      api: (identity) => ports.api(this.#transport(), identity),
+      cloud: (port, identity) => ({
+        cloud: { open: (dependencies) => ports.groups(this.#module.open(dependencies)) },
+        env: {},
+        management: {
+          transport: port.guard(ports.hub(this.#transport(), identity)),
+          server: 'https://127.0.0.1:6444',
+        },
+      }),
+    })
+  }
+
+  /** What a person writes into the topology of the Cluster. */
+  keepReplicas(name: string, replicas: number): void {
+    const { hub, kinds: served } = this.cluster.cloud
+    const machineDeployments = [{ name, replicas }]
+    hub.patch(served.cluster, namespace, 'workload', {
+      spec: { topology: { workers: { machineDeployments } } },
+    })
+  }
+
+  /** The controller gives a Machine to a NodeClaim; undefined: takes it back. */
+  bind({ metadata }: FullMachine, claim: string | undefined): void {
+    const { hub, kinds: served } = this.cluster.cloud
+    const annotations = {
+      [ownNames.nodeClaim]: claim ?? null,
+      [ownNames.nodeClaimUid]: claim === undefined ? null : `uid-${claim}`,
     }
-    const ending = new AbortController()
-    let failure: unknown
-    let isOver = false
-    const run = async () => {
-      try {
-        const module = await clusterApi.nodeGroups?.()
-        if (module === undefined) throw new Error('Cluster API has no node groups')
-        const plan = {
-          ...candidate,
-          ...electorOver(transport, candidate),
-          warnings: read.warnings,
-          cloud: { open: (parts: NodeGroupDependencies) => ports.groups(module.open(parts)) },
-          env: {},
-          kubernetes: { transport, server: 'https://127.0.0.1:6443' },
-          management: { transport: hub, server: 'https://127.0.0.1:6444' },
-          serve: () => Promise.resolve({ port: 0, url: '', close: () => Promise.resolve() }),
-          userAgent: 'tenon/world',
-          turns: eventLoopTurns,
-        }
-        await runAutoscaler(plan, ending.signal)
-      } catch (error) {
-        failure = error
-      }
-      isOver = true
-    }
-    const running = run()
-    return {
-      identity,
-      clock,
-      port,
-      failure: () => failure,
-      end: async () => {
-        ending.abort(new Error('asked to end'))
-        await this.clock.advanceUntil(() => isOver, 60_000)
-        await running
-      },
-    }
+    hub.patch(served.machine, namespace, metadata.name, { metadata: { annotations } })
+  }
+
+  /** A person pauses a MachineDeployment, or lets it go on. */
+  pause(name: string, value: '' | null): void {
+    const { hub, kinds: served } = this.cluster.cloud
+    hub.patch(served.deployment, namespace, name, { metadata: { annotations: { [paused]: value } } })
   }
 
   deployment(name: string): FullDeployment | undefined {
@@ -147,7 +148,13 @@ export class HubWorld {
   machines(deployment?: string): readonly FullMachine[] {
     return this.cluster.cloud.hub
       .list(this.cluster.cloud.kinds.machine, { namespace })
-      .filter((machine) => deployment === undefined || groupOf(machine) === deployment)
+      .filter((machine) => deployment === undefined || deploymentOf(machine) === deployment)
+  }
+
+  /** Machines of node groups. */
+  members(): readonly FullMachine[] {
+    const names = new Set(this.groups.flatMap(({ bounds, name }) => (bounds === undefined ? [] : name)))
+    return this.machines().filter((machine) => names.has(deploymentOf(machine)))
   }
 
   lease(): Lease | undefined {
@@ -179,15 +186,11 @@ export class HubWorld {
     }
   }
 
-  #addGroup({ name, bounds, cpu, memory, replicas }: WorldGroup): void {
+  #addGroup({ name, bounds, cpu, isMember, memory, replicas, topology }: WorldGroup): void {
     const { hub, kinds: served } = this.cluster.cloud
-    const { deployment, template } = served
-    const capacity = { cpu: String(cpu), memory, 'ephemeral-storage': '50Gi', pods: '110' }
-    hub.create(template, {
-      apiVersion: apiVersionOf(template),
-      kind: template.kind,
-      metadata: { name, namespace },
-      spec: { template: { spec: { capacity, registersUnregistered: false } } },
+    const { deployment } = served
+    this.#addTemplate(name, {
+      capacity: { cpu: String(cpu), memory, 'ephemeral-storage': '50Gi', pods: '110' },
     })
     const size = (which: string) => `cluster.x-k8s.io/cluster-api-autoscaler-node-group-${which}-size`
     hub.create(deployment, {
@@ -196,24 +199,61 @@ export class HubWorld {
       metadata: {
         name,
         namespace,
+        labels: {
+          ...(isMember && { [memberLabel]: '' }),
+          ...(topology !== undefined && {
+            'topology.cluster.x-k8s.io/owned': '',
+            'topology.cluster.x-k8s.io/deployment-name': name,
+          }),
+        },
         ...(bounds !== undefined && {
           annotations: { [size('min')]: String(bounds.min), [size('max')]: String(bounds.max) },
         }),
       },
-      spec: {
-        clusterName: 'workload',
-        replicas,
-        template: {
-          spec: {
-            clusterName: 'workload',
-            infrastructureRef: { apiGroup: template.group, kind: template.kind, name },
-          },
-        },
-      },
+      spec: { clusterName: 'workload', replicas, template: { spec: this.#machineSpec(name) } },
     })
+  }
+
+  #addControlPlane(name: string): void {
+    const { hub, kinds: served } = this.cluster.cloud
+    hub.create(served.machine, {
+      apiVersion: apiVersionOf(served.machine),
+      kind: served.machine.kind,
+      metadata: {
+        name,
+        namespace,
+        labels: { 'cluster.x-k8s.io/control-plane': '' },
+        ownerReferences: [
+          {
+            apiVersion: 'controlplane.cluster.x-k8s.io/v1beta2',
+            kind: 'KubeadmControlPlane',
+            name: 'control-plane',
+            uid: 'control-plane',
+            controller: true,
+          },
+        ],
+      },
+      spec: this.#machineSpec('control-plane'),
+    })
+  }
+
+  #addTemplate(name: string, shape: MachineShape): void {
+    const { hub, kinds: served } = this.cluster.cloud
+    hub.create(served.template, {
+      apiVersion: apiVersionOf(served.template),
+      kind: served.template.kind,
+      metadata: { name, namespace },
+      spec: { template: { spec: { registersUnregistered: false, ...shape } } },
+    })
+  }
+
+  #machineSpec(template: string) {
+    const { kind, group: apiGroup } = this.cluster.cloud.kinds.template
+    return { clusterName: 'workload', infrastructureRef: { apiGroup, kind, name: template } }
   }
 }
 
-/** Name of the MachineDeployment of a Machine; empty if it has none. */
-export const groupOf = ({ metadata }: KubeObject): string =>
-  metadata.labels?.['cluster.x-k8s.io/deployment-name'] ?? ''
+const controlPlaneShape: MachineShape = {
+  capacity: { cpu: '4', memory: '8Gi', 'ephemeral-storage': '50Gi', pods: '110' },
+  taints: [{ key: 'node-role.kubernetes.io/control-plane', effect: 'NoSchedule' }],
+}
