@@ -1,12 +1,14 @@
 /**
  * Duration of an iteration of the Cluster Autoscaler mode, on a cluster in memory with ten node groups, without
- * the time of cloud and API server.
+ * the time of cloud and API server. With `--provider cluster-api` there are forty MachineDeployments, and the time of
+ * the provider counts too.
  *
- *   node bench/cluster-autoscaler.ts [--nodes N --pods N] [--pending N] [--json]
+ *   node bench/cluster-autoscaler.ts [--provider cluster-api] [--nodes N --pods N] [--pending N] [--json]
  *
  * `first` is the first iteration of a process, with `pending` pods of 20 Deployments that fit nowhere; `rest`
  * one without pending pods, the median of seven; `unneeded` the same with half of the nodes nearly empty, so
- * that each is evaluated for removal; `held` the longest time that the thread was blocked.
+ * that each is evaluated for removal; `held` the longest time that the thread was blocked; `requests` those to the
+ * management cluster in the seven iterations at rest, without watches.
  */
 import type { Node, Pod } from '@tenon/api'
 import { createAutoscaler, defaultOptions, Explanations } from '@tenon/cluster-autoscaler'
@@ -14,8 +16,8 @@ import { VolumeIndex } from '@tenon/filters'
 import type { NodeGroup, NodeGroups } from '@tenon/provider'
 import { eventLoopTurns, SeededRandom, silentLogger, SystemClock, type Turns } from '@tenon/runtime'
 import { benchArguments } from './arguments.ts'
+import { type BenchCloud, openClusterApi } from './cluster-autoscaler/cluster-api.ts'
 
-const groupCount = 10
 const deploymentCount = 20
 
 interface Size {
@@ -31,12 +33,14 @@ interface Row extends Size {
   readonly heldMs: number
   readonly restHeldMs: number
   readonly added: number
+  readonly requests: number
 }
 
 const values = benchArguments(
   'cluster-autoscaler',
   'What an iteration of the Cluster Autoscaler mode takes on a cluster in memory.',
   {
+    provider: { type: 'string', default: 'none', help: 'cluster-api, or none: groups that cost no time' },
     nodes: { type: 'string', help: 'nodes of the cluster; with --pods' },
     pods: { type: 'string', help: 'pods of the cluster; with --nodes' },
     pending: { type: 'string', default: '500', help: 'pods that find no place' },
@@ -44,6 +48,8 @@ const values = benchArguments(
   },
 )
 const pending = Number(values.pending)
+const isClusterApi = values.provider === 'cluster-api'
+const groupCount = isClusterApi ? 40 : 10
 const sizes: readonly Size[] =
   values.nodes === undefined
     ? [
@@ -129,7 +135,7 @@ class MeasuredTurns implements Turns {
   }
 }
 
-function groupsOf(nodes: readonly Node[]): { readonly cloud: NodeGroups; readonly added: () => number } {
+function openGroups(nodes: readonly Node[]): BenchCloud {
   const groups = new Map<string, NodeGroup>()
   const groupOf = (node: Node) => `group-${node.metadata.labels?.['pool']}`
   for (const node of nodes) {
@@ -151,13 +157,19 @@ function groupsOf(nodes: readonly Node[]): { readonly cloud: NodeGroups; readonl
     deleteInstances: () => Promise.resolve(),
     decreaseTargetSize: () => Promise.resolve('unsupported'),
   }
-  return { cloud, added: () => added }
+  return { groups: cloud, added: () => added, requests: () => 0, close: () => undefined }
 }
 
-function loopOver(nodes: readonly Node[], pods: { list: readonly Pod[] }, turns: Turns) {
-  const { cloud, added } = groupsOf(nodes)
+const open = (nodes: readonly Node[]) => (isClusterApi ? openClusterApi(nodes) : openGroups(nodes))
+
+function loopOver(
+  nodes: readonly Node[],
+  pods: { list: readonly Pod[] },
+  nodeGroups: NodeGroups,
+  turns: Turns,
+) {
   const volumes = new VolumeIndex()
-  const autoscaler = createAutoscaler({
+  return createAutoscaler({
     options: { ...defaultOptions, isDryRun: false },
     cluster: {
       cache: {
@@ -191,7 +203,7 @@ function loopOver(nodes: readonly Node[], pods: { list: readonly Pod[] }, turns:
         deleteRequest: () => Promise.resolve(),
       },
     },
-    nodeGroups: cloud,
+    nodeGroups,
     reporting: {
       events: { status: () => undefined, object: () => undefined },
       metrics: {
@@ -211,7 +223,6 @@ function loopOver(nodes: readonly Node[], pods: { list: readonly Pod[] }, turns:
     capabilities: { clock: new SystemClock(), turns, random: new SeededRandom('bench') },
     grpcExpander: (options) => Promise.resolve(options),
   })
-  return { autoscaler, added }
 }
 
 async function timed(run: () => Promise<unknown>): Promise<number> {
@@ -237,20 +248,25 @@ async function measured({ nodes: nodeCount, pods: podCount }: Size): Promise<Row
   const { signal } = new AbortController()
   const turns = new MeasuredTurns()
   const pods = { list: [...running, ...waiting] }
-  const { autoscaler, added } = loopOver(nodes, pods, turns)
+  const cloud = await open(nodes)
+  const autoscaler = loopOver(nodes, pods, cloud.groups, turns)
   turns.start()
   const firstSeconds = await timed(() => autoscaler.runOnce(signal))
   const firstHeldMs = turns.longestMs
   turns.longestMs = 0
   pods.list = running
+  const requestsBefore = cloud.requests()
   const rest: number[] = []
   for (let count = 0; count < 7; count++) rest.push(await timed(() => autoscaler.runOnce(signal)))
+  const requests = cloud.requests() - requestsBefore
   // Half of the nodes keep three pods.
   const few = running.filter((_, index) => (index % nodeCount) % 2 === 0 || index < 3 * nodeCount)
   const unneeded: number[] = []
-  const other = loopOver(nodes, { list: few }, turns)
+  const otherCloud = await open(nodes)
+  const other = loopOver(nodes, { list: few }, otherCloud.groups, turns)
   turns.start()
-  for (let count = 0; count < 3; count++) unneeded.push(await timed(() => other.autoscaler.runOnce(signal)))
+  for (let count = 0; count < 3; count++) unneeded.push(await timed(() => other.runOnce(signal)))
+  for (const each of [cloud, otherCloud]) each.close()
   return {
     nodes: nodeCount,
     pods: podCount,
@@ -260,7 +276,8 @@ async function measured({ nodes: nodeCount, pods: podCount }: Size): Promise<Row
     unneededSeconds: median(unneeded),
     heldMs: firstHeldMs,
     restHeldMs: turns.longestMs,
-    added: added(),
+    added: cloud.added(),
+    requests,
   }
 }
 
@@ -268,7 +285,9 @@ const rows: Row[] = []
 for (const size of sizes) rows.push(await measured(size))
 if (values.json) console.log(JSON.stringify(rows))
 else {
-  console.log('  nodes    pods  pending   added   first s    rest s  unneeded s  held ms: first, rest')
+  console.log(
+    '  nodes    pods  pending   added   first s    rest s  unneeded s  held ms: first, rest  requests',
+  )
   for (const row of rows) {
     const cells = [
       `${row.nodes}`.padStart(7),
@@ -280,6 +299,7 @@ else {
       row.unneededSeconds.toFixed(3).padStart(12),
       row.heldMs.toFixed(0).padStart(16),
       row.restHeldMs.toFixed(0).padStart(6),
+      `${row.requests}`.padStart(10),
     ]
     console.log(cells.join(''))
   }
