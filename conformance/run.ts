@@ -18,6 +18,7 @@ const longestFirst = [
   'takeover',
   'cluster-api-spoke',
   'cluster-api-launches',
+  'cluster-autoscaler-cluster-api',
   'manual-deletions',
   'upstream',
   'lifecycle',
