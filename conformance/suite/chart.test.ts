@@ -320,7 +320,7 @@ describe('the charts', () => {
   test('OPS-58 a digest stands behind the tag', async () => {
     const digest = `sha256:${'0123456789abcdef'.repeat(4)}`
     const image = async (values: Values) => (await podSpec(values)).containers[0]?.image
-    const { appVersion } = loadYaml(readFileSync(join(chart, 'Chart.yaml'), 'utf8')) as { appVersion: string }
+    const { appVersion } = loadYaml<{ appVersion: string }>(readFileSync(join(chart, 'Chart.yaml'), 'utf8'))
     assert.equal(await image({}), `tenon:v${appVersion}`)
     assert.equal(await image({ controller: { image: { digest } } }), `tenon:v${appVersion}@${digest}`)
     assert.equal(

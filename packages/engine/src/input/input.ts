@@ -93,7 +93,7 @@ export interface SchedulingPolicy {
    */
   readonly improvement?: 'planned' | 'free'
   /**
-   * What kube-scheduler scores as balance (kubernetes-versions.md 9): how evenly the node is used with the pod, or, from
+   * What kube-scheduler scores as balance: how evenly the node is used with the pod, or, from
    * 1.36 on, how the pod changes that. Absent = `use`.
    */
   readonly balance?: 'use' | 'change'

@@ -154,19 +154,12 @@ export class CloudRemover {
     })
     if (newest === undefined) return refused(`node ${name} is gone`)
     if ('failure' in newest) return refused(`node ${name} could not be read: ${newest.failure}`)
-    const ownId = newest.spec?.providerID ?? ''
-    if (newest.metadata.uid !== node.metadata.uid || ownId !== (node.spec?.providerID ?? '')) {
-      return refused(`node ${name} is another one than the one that was chosen`)
-    }
-    const taint = hardTaintOf(newest)
-    if (taint === undefined || (taint.value ?? '') !== taintValue) {
-      return refused(`node ${name} no longer bears the taint of this deletion`)
-    }
-    if (isScaleDownDisabled(newest)) return refused(`node ${name} has been exempted from scale-down`)
+    const changed = changeOf(newest, node, taintValue)
+    if (changed !== undefined) return refused(`node ${name} ${changed}`)
     const group = await this.#deps.nodeGroups.groupOf(newest, signal)
     if (group.kind !== 'group' || group.groupId !== groupId)
       return refused(`node ${name} is not known to be in node group ${groupId}`)
-    const providerId = ownId === '' ? group.providerId : ownId
+    const providerId = newest.spec?.providerID || group.providerId
     if (providerId === undefined)
       return refused(
         `node ${name} has no provider ID (spec.providerID), and node group ${groupId} has no member that names it`,
@@ -195,6 +188,18 @@ export class CloudRemover {
       return undefined
     }
   }
+}
+
+/** Why a Node as just read is no longer the one to remove: a clause; undefined if it is. */
+function changeOf(newest: Node, chosen: Node, taintValue: string): string | undefined {
+  const isSame =
+    newest.metadata.uid === chosen.metadata.uid &&
+    (newest.spec?.providerID ?? '') === (chosen.spec?.providerID ?? '')
+  if (!isSame) return 'is another one than the one that was chosen'
+  const taint = hardTaintOf(newest)
+  if (taint === undefined || (taint.value ?? '') !== taintValue)
+    return 'no longer bears the taint of this deletion'
+  return isScaleDownDisabled(newest) ? 'has been exempted from scale-down' : undefined
 }
 
 type Witness =

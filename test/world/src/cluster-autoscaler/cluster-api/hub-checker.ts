@@ -247,12 +247,20 @@ export class HubChecker {
   checkRest(): void {
     const world = this.#world
     if (world === undefined) return
+    this.#checkMarksAtRest(world)
+    this.#checkSizesAtRest(world)
+  }
+
+  #checkMarksAtRest(world: HubWorld): void {
     for (const { metadata, spec } of world.nodes())
       if (spec?.unschedulable === true || spec?.taints?.some(({ key }) => key === toBeDeletedTaint))
         this.#violate('exactSizeAtRest', `Node ${metadata.name} is still marked`)
     for (const machine of world.machines())
       if (markOf(machine) !== undefined)
         this.#violate('exactSizeAtRest', `Machine ${machine.metadata.name} is marked and stays`)
+  }
+
+  #checkSizesAtRest(world: HubWorld): void {
     const open = world.groups.find(
       ({ bounds, name, topology }) =>
         bounds !== undefined && topology?.replicas === undefined && world.machines(name).length < bounds.max,
