@@ -22,9 +22,6 @@ const args = [
   '--unremovable-node-recheck-timeout=2s',
   '--kube-client-qps=25',
   '--kube-client-burst=50',
-  '--leader-elect-lease-duration=6s',
-  '--leader-elect-renew-deadline=5s',
-  '--leader-elect-retry-period=1s',
 ]
 const capacity = 'capacity.cluster-autoscaler.kubernetes.io'
 const minSize = 'cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size'
