@@ -60,7 +60,7 @@ export const plantedMistakes: readonly PlantedMistake[] = [
   {
     name: 'pods-deleted',
     mistake: 'pods are deleted instead of evicted, despite their budgets',
-    api: (inner) => changed(inner, asDeletion),
+    api: deletesPods,
   },
   {
     name: 'evictions-forgotten',
@@ -86,8 +86,8 @@ export const plantedMistakes: readonly PlantedMistake[] = [
   },
 ]
 
-function changed(inner: Transport, change: (request: HttpRequest) => HttpRequest): Transport {
-  return { send: (request, signal) => inner.send(change(request), signal) }
+export function deletesPods(inner: Transport): Transport {
+  return { send: (request, signal) => inner.send(asDeletion(request), signal) }
 }
 
 function withLimits(spec: string, change: (min: number, max: number) => readonly [number, number]): string {

@@ -2,9 +2,10 @@
 import type { KubeObject } from '@tenon/api'
 import { decorated, type NodeGroup, type NodeGroups } from '@tenon/provider'
 import { ownNames } from '@tenon/provider-cluster-api'
-import { type HttpRequest, oneChunk, readText, type Transport } from '@tenon/runtime'
+import { type HttpRequest, oneChunk, type Transport } from '@tenon/runtime'
+import { deletesPods } from '../planted.ts'
 import { distorted } from '../../simulation/planted/sight.ts'
-import { deleteMachine, paused } from './hub-world.ts'
+import { deleteMachine } from './hub-world.ts'
 
 /** A bug injected at the ports of the process; its code is unchanged. */
 export interface PlantedHubMistake {
@@ -12,6 +13,7 @@ export interface PlantedHubMistake {
   readonly mistake: string
   /** It only has an effect together with other faults. */
   readonly needsFaults?: true
+  readonly api?: (inner: Transport) => Transport
   readonly hub?: (inner: Transport) => Transport
   readonly groups?: (inner: NodeGroups) => NodeGroups
 }
@@ -61,20 +63,14 @@ export const plantedHubMistakes: readonly PlantedHubMistake[] = [
     groups: withoutRequests,
   },
   {
-    name: 'holds-overlooked',
-    mistake: 'groups are changed while they are paused or rolling',
-    needsFaults: true,
-    hub: (inner) =>
-      distorted(inner, {
-        machinedeployments: (object) => without(object, paused),
-        machinesets: (object) => without(object, 'machinedeployment.clusters.x-k8s.io/revision', '1'),
-      }),
+    name: 'bounds-imagined',
+    mistake: 'MachineDeployments without bounds are scaled too',
+    hub: (inner) => distorted(inner, { machinedeployments: bounded }),
   },
   {
-    name: 'marks-kept',
-    mistake: 'marks of removals that failed are never taken off',
-    needsFaults: true,
-    hub: (inner) => answering(inner, (request) => isUnmark(request)),
+    name: 'pods-deleted',
+    mistake: 'pods are deleted instead of evicted, despite their budgets',
+    api: deletesPods,
   },
   {
     name: 'claims-overlooked',
@@ -85,11 +81,6 @@ export const plantedHubMistakes: readonly PlantedHubMistake[] = [
         machines: (object) => without(without(object, ownNames.nodeClaim), ownNames.nodeClaimUid),
       }),
   },
-  {
-    name: 'replicas-believed',
-    mistake: 'replicas once written are never looked at again',
-    hub: believing,
-  },
 ]
 
 const resize = /\/machinedeployments\/[^/?]+(\/scale)?(?:\?|$)/
@@ -97,10 +88,6 @@ const isMark = ({ method, path, body }: HttpRequest): boolean =>
   (method === 'PATCH' || method === 'PUT') &&
   /\/machines\/[^/?]+(?:\?|$)/.test(path) &&
   String(body).includes(`"${deleteMachine}":"`)
-const isUnmark = ({ method, path, body }: HttpRequest): boolean =>
-  method === 'PATCH' &&
-  /\/machines\/[^/?]+(?:\?|$)/.test(path) &&
-  String(body).includes(`"${deleteMachine}":null`)
 const isResize = ({ method, path }: HttpRequest): boolean =>
   (method === 'PATCH' || method === 'PUT') && resize.test(path)
 
@@ -153,22 +140,15 @@ function withoutRequests(inner: NodeGroups): NodeGroups {
   })
 }
 
-/** Written replicas have a version that nothing read later is newer than. */
-function believing(inner: Transport): Transport {
-  return {
-    send: async (request, signal) => {
-      const response = await inner.send(request, signal)
-      if (!isResize(request) || response.status !== 200) return response
-      const { metadata, ...written } = JSON.parse(await readText(response.body)) as KubeObject
-      const newest = { ...written, metadata: { ...metadata, resourceVersion: '9'.repeat(15) } }
-      return { ...response, body: oneChunk(JSON.stringify(newest)) }
-    },
-  }
+/** An object without an annotation. */
+function without({ metadata, ...object }: KubeObject, annotation: string): KubeObject {
+  const { [annotation]: _, ...annotations } = metadata.annotations ?? {}
+  return { ...object, metadata: { ...metadata, annotations } }
 }
 
-/** An object with another value of an annotation, or without it. */
-function without({ metadata, ...object }: KubeObject, annotation: string, value?: string): KubeObject {
-  const { [annotation]: _, ...others } = metadata.annotations ?? {}
-  const annotations = value === undefined ? others : { ...others, [annotation]: value }
+/** A MachineDeployment with bounds, as if it were a node group. */
+function bounded({ metadata, ...object }: KubeObject): KubeObject {
+  const size = (which: string) => `cluster.x-k8s.io/cluster-api-autoscaler-node-group-${which}-size`
+  const annotations = { [size('min')]: '0', [size('max')]: '9', ...metadata.annotations }
   return { ...object, metadata: { ...metadata, annotations } }
 }

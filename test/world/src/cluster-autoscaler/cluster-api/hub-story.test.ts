@@ -18,6 +18,7 @@ const found = {
   'lowered-twice': 'replicasCoverMachinesInUse',
   'raised-too-far': 'sizesAreKept',
   'requests-forgotten': 'growthIsNeeded',
+  'bounds-imagined': 'othersAreLeftAlone',
 } as const
 
 for (const [name, invariant] of Object.entries(found))

@@ -55,7 +55,10 @@ export async function playHubStory(
     credentials,
     clock,
     ports: {
-      api: (inner, identity) => checker.sender(checker.api(inner), identity),
+      api: (inner, identity) => {
+        const sent = checker.sender(checker.api(inner), identity)
+        return mistake?.api?.(sent) ?? sent
+      },
       hub: (inner, identity) => {
         const sent = checker.sender(trouble.over(checker.hub(inner, identity)), identity)
         return mistake?.hub?.(sent) ?? sent
