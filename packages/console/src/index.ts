@@ -7,6 +7,7 @@ export type {
   ConsoleResource,
   ConsoleView,
   DecisionRow,
+  GroupRow,
   Header,
   NextAction,
   NodeRow,
@@ -48,7 +49,7 @@ export { snapshotEvents } from './sources/snapshot.ts'
 export { Timeline } from './sources/timeline.ts'
 export type { LabelMatcher } from './terminal/filter.ts'
 export { type ColorDepth, colorDepthOf, defaultStyle, paintWith, styleColorsOf } from './terminal/paint.ts'
-export { changeLines, tableText } from './terminal/plain.ts'
+export { changeLines, groupText, tableText } from './terminal/plain.ts'
 export { sortedNodes } from './terminal/lists.ts'
 export type { Terminal } from './terminal/screen.ts'
 export type { Sorting } from './terminal/state.ts'

@@ -60,6 +60,7 @@ export async function serveApi(
   let socket: SocketServer | undefined = await listen(0)
   t.after(async () => {
     await socket?.close()
+    server.stop()
   })
   const { port, url } = socket
   const kubeconfig = join(folder, 'kubeconfig')

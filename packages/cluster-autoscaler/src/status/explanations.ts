@@ -91,6 +91,12 @@ export class Explanations {
       this.#groups.set(id, text)
       this.#groups.set(name, text)
     }
+    this.#leftOut(faults)
+  }
+
+  #leftOut(faults: ReadonlyMap<string, string>): void {
+    for (const [id, reason] of faults)
+      if (!this.#groups.has(id)) this.#groups.set(id, `node group ${id}: it is not scaled: ${reason}`)
   }
 
   /** @returns an explanation in one or two sentences. */

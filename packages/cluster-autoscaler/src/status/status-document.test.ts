@@ -59,7 +59,13 @@ interface Part {
 interface Parsed {
   readonly message?: string
   readonly clusterWide: { readonly health: Part; readonly scaleUp: Part; readonly scaleDown: Part }
-  readonly nodeGroups: readonly { readonly health: Part; readonly scaleUp: Part; readonly scaleDown: Part }[]
+  readonly nodeGroups: readonly {
+    readonly message?: string
+    readonly health: Part
+    readonly scaleUp: Part
+    readonly scaleDown: Part
+  }[]
+  readonly leftOut?: readonly { readonly name: string; readonly message: string }[]
 }
 
 function parsed(value: RunningReport, nowMs = startMs, transitions = new StatusTransitions()): Parsed {
@@ -211,6 +217,21 @@ test('CAG-54 CAG-55 groups that are held are told with the reason', () => {
     parsed(report({ holds })).message,
     'not changed now: b: Cluster b is paused; not shrunk now: a: MachineDeployment a is rolling out',
   )
+})
+
+test('CAG-15 CAG-54 a group tells why it is held or faulty, and what is no group why it is left out', () => {
+  const holds = new Map([['a', { forbids: 'all', reason: 'a: Cluster c is paused' }]] as const)
+  const faults = new Map([
+    ['b', 'the cloud answered 500'],
+    ['c', 'annotation max-size is "many"'],
+  ])
+  const groups = ['a', 'b', 'd'].map((id) => group({ id }))
+  const { leftOut, nodeGroups } = parsed(report({ faults, groups, holds }))
+  assert.deepEqual(
+    nodeGroups.map(({ message }) => message),
+    ['not changed now: Cluster c is paused', 'not scaled now: the cloud answered 500', undefined],
+  )
+  assert.deepEqual(leftOut, [{ name: 'c', message: 'annotation max-size is "many"' }])
 })
 
 test('texts of the cloud do not break the document', () => {

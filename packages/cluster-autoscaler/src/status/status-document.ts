@@ -74,16 +74,37 @@ function runningParts(report: RunningReport, nowMs: number, transitions: StatusT
       scaleUp: { status: scaleUp, ...times('scaleUp', scaleUp) },
       scaleDown: scaleDownPart(cluster.candidates, 'scaleDown', times),
     },
-    ...(groups.length > 0 && { nodeGroups: groups.map((group) => groupPart(group, times)) }),
+    ...(groups.length > 0 && {
+      nodeGroups: groups.map((group) => groupPart(group, whyNotScaled(group.id, report), times)),
+    }),
+    ...leftOutPart(report),
   }
 }
 
-function groupPart(group: GroupReport, times: Times): object {
+/** Faults of what is no group, such as an object with a malformed annotation. */
+function leftOutPart({ groups, faults }: RunningReport): object {
+  const ids = new Set(groups.map(({ id }) => id))
+  const leftOut = [...faults].filter(([id]) => !ids.has(id))
+  if (leftOut.length === 0) return {}
+  return { leftOut: leftOut.map(([name, reason]) => ({ name, message: cutMessage(reason) })) }
+}
+
+/** Why a group is not scaled, or not shrunk; empty if it is. */
+function whyNotScaled(id: string, { faults, holds }: RunningReport): string {
+  const [fault, hold] = [faults.get(id), holds.get(id)]
+  if (fault !== undefined) return `not scaled now: ${cutMessage(fault)}`
+  if (hold === undefined) return ''
+  const reason = hold.reason.startsWith(`${id}: `) ? hold.reason.slice(id.length + 2) : hold.reason
+  return `not ${hold.forbids === 'all' ? 'changed' : 'shrunk'} now: ${cutMessage(reason)}`
+}
+
+function groupPart(group: GroupReport, message: string, times: Times): object {
   const { id, counts, targetSize, minSize, maxSize, candidates } = group
   const health = healthWord(group.isHealthy)
   const scaleUp = scaleUpWord(group)
   return {
     name: id,
+    ...(message !== '' && { message }),
     health: {
       status: health,
       nodeCounts: countsPart(counts),

@@ -2,7 +2,7 @@
 import type { KubeObject } from '@tenon/api'
 import type { SnapshotCatalogue } from '@tenon/ask'
 import type { ClaimPrices, JournalEntry, NodeDecision } from '@tenon/operator'
-import type { Amounts, ConsoleResource } from './view.ts'
+import type { Amounts, ConsoleResource, GroupRow } from './view.ts'
 
 /** Why a pod is pending, as `PodExplainer` of `@tenon/ask` found out. */
 export interface ExplainedReason {
@@ -39,6 +39,8 @@ export type SourceEvent =
       readonly catalogues: readonly SnapshotCatalogue[]
       readonly currency?: string
     }
+  /** All node groups; a cluster without the Cluster Autoscaler mode has none. */
+  | { readonly kind: 'groups'; readonly groups: readonly GroupRow[] }
   /** Of all pending pods. */
   | { readonly kind: 'reasons'; readonly reasons: readonly ExplainedReason[] }
   /** Usage by name of the node. */

@@ -122,7 +122,7 @@ class Face {
   }
 
   view(): unknown {
-    const tables = ['nodes', 'claims', 'pools', 'pendingPods', 'decisions', 'offerings']
+    const tables = ['nodes', 'claims', 'pools', 'groups', 'pendingPods', 'decisions', 'offerings']
     const rows = (table: string) =>
       [...(this.#rows.get(table) ?? [])].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row)
     const parts = ['header', 'problems', 'absent'].map((name) => [name, this.#parts.get(name) ?? []])
@@ -335,4 +335,28 @@ test('CON-7 thousands of changed rows are told some at a time, and all in the en
   assert.ok(calls > 1)
   assert.equal(told.size, 1000)
   assert.equal(model.view(nowMs).header.nodes, 1000)
+})
+
+test('CAG-15 CAG-54 node groups have rows, and those that are held or left out are problems', () => {
+  const model = new ConsoleModel()
+  const figures = { nodes: 2, ready: 2, minSize: 0, maxSize: 4, targetSize: 2 }
+  const healthy = { id: 'a', name: 'a', ...figures, state: 'Healthy' } as const
+  const held = { id: 'b', name: 'b', ...figures, state: 'Healthy', message: 'not shrunk now: x' } as const
+  const leftOut = { id: 'c', name: 'c', state: 'LeftOut', message: 'annotation y' } as const
+  model.apply({ kind: 'groups', groups: [healthy, leftOut, held] })
+  assert.deepEqual(
+    model.view(nowMs).problems.map(({ kind, text }) => [kind, text]),
+    [
+      ['groupNotScaled', 'Node group b: not shrunk now: x'],
+      ['groupNotScaled', 'Node group c: annotation y'],
+    ],
+  )
+  model.takeChanges(nowMs)
+  model.apply({ kind: 'groups', groups: [healthy] })
+  assert.deepEqual(model.view(nowMs).groups, [healthy])
+  assert.ok(
+    model
+      .takeChanges(nowMs)
+      .some((change) => 'table' in change && change.table === 'groups' && change.removed.length === 2),
+  )
 })

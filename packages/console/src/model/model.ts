@@ -17,6 +17,7 @@ import type {
   Absent,
   ConsoleResource,
   ConsoleView,
+  GroupRow,
   Header,
   OfferingRow,
   PendingPodRow,
@@ -34,6 +35,7 @@ export class ConsoleModel {
   readonly #fleet = new FleetRows()
   readonly #pools = new Map<string, NodePool>()
   readonly #poolTable = new ChangingTable<PoolRow>()
+  readonly #groupTable = new ChangingTable<GroupRow>()
   readonly #pendingTable = new ChangingTable<PendingPodRow>()
   readonly #offeringTable = new ChangingTable<OfferingRow>()
   readonly #history = new History()
@@ -81,7 +83,11 @@ export class ConsoleModel {
         this.#absent.delete('offerings')
         this.#absent.delete('prices')
         this.#fleet.apply(event)
-        this.#offer(offeringRows(event.catalogues))
+        replaceRows(this.#offeringTable, offeringRows(event.catalogues))
+        return
+      case 'groups':
+        this.#absent.delete('nodegroups')
+        replaceRows(this.#groupTable, event.groups)
         return
       case 'reasons':
         this.#absent.delete('reasons')
@@ -159,6 +165,7 @@ export class ConsoleModel {
       nodes: this.#fleet.nodes.rows(),
       claims: this.#fleet.claims.rows(),
       pools: this.#poolTable.rows(),
+      groups: this.#groupTable.rows(),
       pendingPods: this.#pendingTable.rows(),
       decisions: this.#history.table.rows(),
       offerings: this.#offeringTable.rows(),
@@ -179,6 +186,7 @@ export class ConsoleModel {
       nodes: this.#fleet.nodes,
       claims: this.#fleet.claims,
       pools: this.#poolTable,
+      groups: this.#groupTable,
       pendingPods: this.#pendingTable,
       decisions: this.#history.table,
       offerings: this.#offeringTable,
@@ -307,12 +315,6 @@ export class ConsoleModel {
     for (const { id } of this.#pendingTable.rows()) this.#placePending(id, this.#fleet.pods.get(id)?.waiting)
   }
 
-  #offer(rows: readonly OfferingRow[]): void {
-    const ids = new Set(rows.map(({ id }) => id))
-    for (const { id } of this.#offeringTable.rows()) if (!ids.has(id)) this.#offeringTable.delete(id)
-    for (const row of rows) this.#offeringTable.set(row)
-  }
-
   #tenon(nowMs: number): TenonHeader | undefined {
     const { verdicts } = this.#fleet
     if (!this.#history.isKnown) return undefined
@@ -330,6 +332,7 @@ export class ConsoleModel {
       {
         nodes: this.#fleet.nodes.rows(),
         pools: this.#poolTable.rows(),
+        groups: this.#groupTable.rows(),
         pendingPods: this.#pendingTable.rows(),
         offerings: this.#offeringTable.rows(),
       },
@@ -343,4 +346,10 @@ function keyOf(
   { name, namespace }: { readonly name: string; readonly namespace?: string },
 ): string {
   return resource === 'pods' ? `${namespace ?? 'default'}/${name}` : name
+}
+
+function replaceRows<R extends { readonly id: string }>(table: ChangingTable<R>, rows: readonly R[]): void {
+  const ids = new Set(rows.map(({ id }) => id))
+  for (const { id } of table.rows()) if (!ids.has(id)) table.delete(id)
+  for (const row of rows) table.set(row)
 }

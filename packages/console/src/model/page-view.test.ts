@@ -30,6 +30,7 @@ test('the page is told no labels, and NodeClaims only while they are on their wa
     nodes: [node],
     claims: [claim, arrived],
     pools: [],
+    groups: [],
     pendingPods: [],
     decisions: [],
     offerings: [],

@@ -46,6 +46,7 @@ export function pageChange(change: ViewChange): PageChange {
       }
     }
     case 'pools':
+    case 'groups':
     case 'decisions':
     case 'offerings':
       return change

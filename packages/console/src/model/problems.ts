@@ -1,5 +1,5 @@
 /** Problems that need the user's attention. */
-import type { NodeRow, OfferingRow, PendingPodRow, PoolRow, Problem } from './view.ts'
+import type { GroupRow, NodeRow, OfferingRow, PendingPodRow, PoolRow, Problem } from './view.ts'
 
 /** How long a node or a pod may take to become ready. */
 const patienceMs = 60_000
@@ -7,6 +7,7 @@ const patienceMs = 60_000
 export interface ProblemTables {
   readonly nodes: readonly NodeRow[]
   readonly pools: readonly PoolRow[]
+  readonly groups: readonly GroupRow[]
   readonly pendingPods: readonly PendingPodRow[]
   readonly offerings: readonly OfferingRow[]
 }
@@ -14,6 +15,7 @@ export interface ProblemTables {
 export function problemsOf(tables: ProblemTables, nowMs: number): readonly Problem[] {
   return [
     ...poolProblems(tables.pools),
+    ...groupProblems(tables.groups),
     ...podProblems(tables.pendingPods, nowMs),
     ...nodeProblems(tables.nodes, nowMs),
     ...offeringProblems(tables.offerings),
@@ -38,6 +40,21 @@ function poolProblems(pools: readonly PoolRow[]): readonly Problem[] {
       })
     return problems
   })
+}
+
+function groupProblems(groups: readonly GroupRow[]): readonly Problem[] {
+  const sorted = groups.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  return sorted.flatMap(({ name, state, message }) =>
+    message === undefined && state !== 'Unhealthy'
+      ? []
+      : [
+          {
+            id: `groupNotScaled/${name}`,
+            kind: 'groupNotScaled' as const,
+            text: `Node group ${name}: ${message ?? 'too many of its nodes are not ready'}`,
+          },
+        ],
+  )
 }
 
 function podProblems(pods: readonly PendingPodRow[], nowMs: number): readonly Problem[] {

@@ -171,6 +171,22 @@ export interface PoolRow {
   readonly labels: Readonly<Record<string, string>>
 }
 
+/** A node group of the Cluster Autoscaler mode, as its status ConfigMap tells. */
+export interface GroupRow {
+  readonly id: string
+  readonly name: string
+  /** Registered nodes; figures are absent for `LeftOut`. */
+  readonly nodes?: number
+  readonly ready?: number
+  readonly minSize?: number
+  readonly maxSize?: number
+  readonly targetSize?: number
+  /** `LeftOut`: no group, because of a mistake in its settings. */
+  readonly state: 'Healthy' | 'Unhealthy' | 'InProgress' | 'Backoff' | 'LeftOut'
+  /** Why it is not scaled, not shrunk, or left alone after a failure. */
+  readonly message?: string
+}
+
 /** Why a pod is pending. */
 export interface PendingReason {
   /** `tenon`: from `tenon explain`. `scheduler`: from the condition PodScheduled. */
@@ -236,6 +252,7 @@ export interface Problem {
     | 'rolloutHalted'
     | 'offeringShort'
     | 'poolNotReady'
+    | 'groupNotScaled'
     | 'nodeNotReady'
     | 'podsPending'
   readonly text: string
@@ -257,6 +274,7 @@ export interface TableRows {
   readonly nodes: NodeRow
   readonly claims: ClaimRow
   readonly pools: PoolRow
+  readonly groups: GroupRow
   readonly pendingPods: PendingPodRow
   readonly decisions: DecisionRow
   readonly offerings: OfferingRow

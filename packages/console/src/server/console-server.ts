@@ -227,10 +227,11 @@ const partRows = 100
 
 /** Rows of the tables as changes, then everything else. */
 function* pictureParts(
-  { nodes, claims, pools, pendingPods, decisions, offerings, ...rest }: PageView,
+  { nodes, claims, pools, groups, pendingPods, decisions, offerings, ...rest }: PageView,
   facts: Omit<PagePicture, keyof typeof rest>,
 ): Generator<string, void, undefined> {
-  for (const [table, rows] of Object.entries({ nodes, claims, pools, pendingPods, decisions, offerings }))
+  const tables = { nodes, claims, pools, groups, pendingPods, decisions, offerings }
+  for (const [table, rows] of Object.entries(tables))
     for (let at = 0; at < rows.length; at += partRows)
       yield JSON.stringify({ table, set: rows.slice(at, at + partRows), removed: [] })
   yield JSON.stringify({ ...rest, ...facts } satisfies PagePicture)

@@ -6,7 +6,14 @@ import { clipped, padded, widthOf } from '../text/width.ts'
 import { ageText, amountText, barText, durationText, lookOf, partOf, sumText } from './amounts.ts'
 import type { CellFacts, Column } from './columns/column.ts'
 import { claimColumns, nodeColumns, resourceCell, resourceLine } from './columns/nodes.ts'
-import { costColumns, decisionColumns, pendingPodColumns, podColumns, poolColumns } from './columns/others.ts'
+import {
+  costColumns,
+  decisionColumns,
+  groupColumns,
+  pendingPodColumns,
+  podColumns,
+  poolColumns,
+} from './columns/others.ts'
 import { placed, type Placed, rowLine, titleLine } from './layout.ts'
 import type { AnyRow } from './lists.ts'
 import type { Paint } from './paint.ts'
@@ -200,6 +207,8 @@ function columnsOf(state: ViewerState, facts: CellFacts): readonly AnyColumn[] {
       return claimColumns(facts) as readonly Column<never>[] as readonly AnyColumn[]
     case 'pools':
       return poolColumns(facts) as readonly Column<never>[] as readonly AnyColumn[]
+    case 'groups':
+      return groupColumns() as readonly Column<never>[] as readonly AnyColumn[]
     case 'pods':
       return pendingPodColumns(facts) as readonly Column<never>[] as readonly AnyColumn[]
     case 'onNode':

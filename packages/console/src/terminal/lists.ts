@@ -5,6 +5,7 @@ import type { ConsoleModel } from '../model/model.ts'
 import type {
   ClaimRow,
   DecisionRow,
+  GroupRow,
   NodeRow,
   PendingPodRow,
   PodOnNode,
@@ -20,18 +21,33 @@ import { filterOf, type LabelMatcher } from './filter.ts'
 import { OrderedRows } from './ordered-rows.ts'
 import type { Sorting, ViewerState } from './state.ts'
 
-export type AnyRow = ClaimRow | CostLine | DecisionRow | NodeRow | PendingPodRow | PodOnNode | PoolRow
+export type AnyRow =
+  | ClaimRow
+  | CostLine
+  | DecisionRow
+  | GroupRow
+  | NodeRow
+  | PendingPodRow
+  | PodOnNode
+  | PoolRow
 
 type Held = { [Table in TableName]: Map<string, TableRows[Table]> }
 
 /** Tabs with the rows of a table, which the user can sort. */
-const sortedTables = { nodes: 'nodes', claims: 'claims', pools: 'pools', pods: 'pendingPods' } as const
+const sortedTables = {
+  nodes: 'nodes',
+  claims: 'claims',
+  pools: 'pools',
+  groups: 'groups',
+  pods: 'pendingPods',
+} as const
 
 export class Lists {
   readonly #held: Held = {
     nodes: new Map(),
     claims: new Map(),
     pools: new Map(),
+    groups: new Map(),
     pendingPods: new Map(),
     decisions: new Map(),
     offerings: new Map(),
@@ -115,7 +131,10 @@ export class Lists {
     return rows
   }
 
-  #sortedRows(table: 'nodes' | 'claims' | 'pools' | 'pendingPods', state: ViewerState): OrderedRows<AnyRow> {
+  #sortedRows(
+    table: (typeof sortedTables)[keyof typeof sortedTables],
+    state: ViewerState,
+  ): OrderedRows<AnyRow> {
     const { place, sorting } = state
     const { pool, claim } = place
     const isKept = this.#keeps(state)
@@ -171,6 +190,7 @@ function textOf(row: AnyRow): string {
 
 function isFault(row: AnyRow): boolean {
   if ('condition' in row) return row.condition !== 'Ready' || row.deleting || row.drifted || row.cordoned
+  if ('state' in row) return row.message !== undefined || row.state === 'Unhealthy'
   if ('waitsFor' in row || ('ready' in row && row.ready !== 'True')) return true
   if ('budgets' in row) return row.paused !== undefined || row.halted !== undefined
   if ('requestedPerHour' in row) return row.unpriced > 0

@@ -1,6 +1,6 @@
 /** Output without a terminal: a table, a line per change, or the whole state as JSON (console.md 2). */
 import { ownValue } from '@tenon/api'
-import type { ConsoleView, NodeRow, ViewChange } from '../model/view.ts'
+import type { ConsoleView, GroupRow, NodeRow, ViewChange } from '../model/view.ts'
 import { shownText } from '../text/shown.ts'
 import { ageText, amountText, partOf, percentText, sumText } from './amounts.ts'
 import { nodeColumns } from './columns/nodes.ts'
@@ -20,7 +20,11 @@ export function tableText(view: ConsoleView, rows: readonly NodeRow[], facts: Ce
   })
   const lines = rows.map((row) => rowLine(row, columns, noPaint).trimEnd())
   const notes = view.absent.map(({ what, why }) => `note: without ${what}: ${why}`)
-  return `${[...headerLines(view, facts), '', titleLine(columns).trimEnd(), ...lines, ...notes].join('\n')}\n`
+  const groups = view.groups
+    .toSorted((a, b) => (a.id < b.id ? -1 : 1))
+    .map((row) => shownText(groupText(row)))
+  const head = [...headerLines(view, facts), ...groups, '', titleLine(columns).trimEnd()]
+  return `${[...head, ...lines, ...notes].join('\n')}\n`
 }
 
 function headerLines({ header }: ConsoleView, { resources, hasPricing }: CellFacts): readonly string[] {
@@ -74,6 +78,8 @@ function textsOf(change: ViewChange, nowMs: number): readonly string[] {
         ...change.set.map(({ name, nodes, ready }) => `nodepool ${name}: ${nodes} nodes, ready ${ready}`),
         ...gone,
       ]
+    case 'groups':
+      return [...change.set.map(groupText), ...gone]
     case 'claims':
     case 'offerings':
       return []
@@ -87,4 +93,24 @@ function nodeText(row: NodeRow, nowMs: number): string {
     node === undefined ? `pending nodeclaim ${name}: waits for ${condition}` : `node ${name}: ${condition}`
   const more = marks.filter((each) => each !== false).map((each) => ` ${each}`)
   return `${what}${more.join('')} ${instanceType} ${zone} pods ${pods ?? '?'}/${podsMax ?? '?'} cpu ${percentText(partOf(row.resources, 'cpu'))} age ${ageText(createdAt, nowMs)}`
+}
+
+/** One sentence about a node group. */
+export function groupText({
+  name,
+  nodes,
+  ready,
+  minSize,
+  maxSize,
+  targetSize,
+  state,
+  message,
+}: GroupRow): string {
+  const figures =
+    nodes === undefined
+      ? ''
+      : ` ${nodes} nodes, ${ready ?? '?'} ready, target ${targetSize ?? '?'}, between ${minSize ?? '?'} and ${maxSize ?? '?'};`
+  const isFull = targetSize !== undefined && maxSize !== undefined && targetSize >= maxSize
+  const full = isFull ? ', at its maximum size' : ''
+  return `nodegroup ${name}:${figures} ${state}${full}${message === undefined ? '' : `: ${message}`}`
 }

@@ -4,7 +4,7 @@ import type { CostDimension } from '@tenon/ask'
 import type { Action, Target } from '../actions/request.ts'
 import type { Key } from './keys.ts'
 
-export const tabs = ['nodes', 'claims', 'pools', 'pods', 'decisions', 'cost'] as const
+export const tabs = ['nodes', 'claims', 'pools', 'pods', 'decisions', 'cost', 'groups'] as const
 type Tab = (typeof tabs)[number]
 
 /** A tab, or the rows that belong to one object. */
@@ -180,6 +180,10 @@ const names: ReadonlyMap<string, Tab> = new Map([
   ['nodepools', 'pools'],
   ['nodepool', 'pools'],
   ['np', 'pools'],
+  ['group', 'groups'],
+  ['nodegroups', 'groups'],
+  ['nodegroup', 'groups'],
+  ['ng', 'groups'],
   ['pod', 'pods'],
   ['po', 'pods'],
   ['pending', 'pods'],
@@ -258,7 +262,7 @@ function opened(state: ViewerState, key: Key, around: Surroundings): Step {
             effect: { kind: 'copy', text: around.target.name },
           }
     default:
-      return /^[1-6]$/.test(key)
+      return /^[1-7]$/.test(key)
         ? { state: gone(state, { tab: tabs[Number(key) - 1] ?? 'nodes' }) }
         : acted(state, key, around)
   }
@@ -322,7 +326,8 @@ function detailed(state: ViewerState, kind: 'explain' | 'yaml', { about, target 
   const lead = kind === 'explain' && about.length > 0 ? about : undefined
   if (target === undefined) {
     if (lead === undefined) return { state }
-    return { state: { ...state, detail: { title: 'decision', lines: lead, offset: 0 } } }
+    const title = state.place.tab === 'groups' ? 'node group' : 'decision'
+    return { state: { ...state, detail: { title, lines: lead, offset: 0 } } }
   }
   const title = `${kind === 'yaml' ? 'yaml of' : 'explain'} ${target.kind}/${target.name}`
   const detail: Detail = { title, ...(lead !== undefined && { lead: [...lead, ''] }), offset: 0 }
@@ -356,8 +361,9 @@ function actionOf(key: Key, { target, isCordoned, pausing }: Surroundings): Acti
 }
 
 const help: readonly string[] = [
-  'Tab, 1 to 6        next tab, a tab by number',
-  ':                  command: nodes, claims, pools, pods, decisions, cost [by], quit',
+  'Tab, 1 to 7        next tab, a tab by number',
+  ':                  command: nodes, claims, pools, pods, decisions, cost [by],',
+  '                   groups, quit',
   '/                  filter: text, !text for all others, -l key=value by labels,',
   '                   -f for letters in order',
   'Enter              go down: pool, its claims, the node, its pods',

@@ -7,6 +7,7 @@ import type { Header } from '../model/view.ts'
 import type { Timeline } from '../sources/timeline.ts'
 import { filterOf, type LabelMatcher } from './filter.ts'
 import { FrameMaker, type Scene, type Size } from './frame.ts'
+import { groupText } from './plain.ts'
 import { keysIn } from './keys.ts'
 import { type AnyRow, Lists } from './lists.ts'
 import type { Paint } from './paint.ts'
@@ -247,6 +248,7 @@ export class Viewer {
         pods: count('pendingPods'),
         decisions: count('decisions'),
         cost: undefined,
+        groups: count('groups'),
       },
       rows,
       offset: this.#offset,
@@ -292,6 +294,7 @@ export class Viewer {
       onNode: ['pods'],
       decisions: ['journal'],
       cost: ['prices'],
+      groups: ['nodegroups'],
     }[tab]
     const whys = whats.flatMap((what) => {
       const why = this.#absent.get(what)
@@ -309,6 +312,7 @@ export class Viewer {
     if (rows.length > 0) return undefined
     const { filter } = this.#state.place
     if (filter !== undefined || this.#state.onlyFaults) return 'none of these'
+    if (tab === 'groups') return 'no Cluster Autoscaler reports node groups'
     return tab === 'pods' ? 'no pod waits for a node' : 'none'
   }
 }
@@ -332,12 +336,14 @@ function targetOf({ tab }: Place, row: AnyRow | undefined): Target | undefined {
     case 'decisions':
       return decidedTarget(row)
     case 'cost':
+    case 'groups':
       return undefined
   }
 }
 
-/** The full text of a decision, as most are longer than a line. */
+/** The full text of a decision or node group, as most are longer than a line. */
 function aboutOf(row: AnyRow | undefined): readonly string[] {
+  if (row !== undefined && 'state' in row) return [groupText(row)]
   if (row === undefined || !('nodeClaims' in row)) return []
   const { at, kind, message, reason } = row
   return [`${at} ${kind} ${reason}: ${message}`]

@@ -4,9 +4,11 @@
  */
 import { karpenterKinds } from '@tenon/api'
 import { followCluster, type SourceEvent } from '@tenon/console'
+import { isKubeError } from '@tenon/kube'
 import { knownCatalogue } from '../../source/catalogue.ts'
 import type { Io } from '../../io.ts'
 import type { ClusterConnection } from '../../kubectl/connection.ts'
+import { readGroups } from '../../source/node-groups.ts'
 import { reachController, whyNot } from '../../source/controller.ts'
 import { followController } from '../../source/followed-controller.ts'
 import type { SourceFlags } from '../../kubectl/flags.ts'
@@ -44,6 +46,7 @@ export async function followLive(
     },
     signal,
   )
+  void followGroups(connection, emit, signal)
   let isPriced = false
   void followController(
     {
@@ -58,6 +61,27 @@ export async function followLive(
     },
     signal,
   )
+}
+
+/** A loop of the Cluster Autoscaler mode writes its status every ten seconds. */
+const groupsMs = 5000
+
+/** Polls node groups: most clusters have none, and a user may not read ConfigMaps. */
+async function followGroups(
+  { client, clock }: ClusterConnection,
+  emit: LiveTarget['emit'],
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      const { groups = [] } = (await readGroups(client, signal)) ?? {}
+      emit({ kind: 'groups', groups })
+    } catch (error) {
+      if (isKubeError(error, 'forbidden'))
+        emit({ kind: 'absent', what: 'nodegroups', why: 'the right is missing: list configmaps' })
+    }
+    await clock.sleep(groupsMs, signal).catch(() => undefined)
+  }
 }
 
 /**

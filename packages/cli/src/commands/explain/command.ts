@@ -9,11 +9,11 @@ export function addExplain(program: Command, io: Io): void {
     .command('explain')
     .summary('Say why a pod or a gang waits, why a node is still there, what a NodePool waits for')
     .description(
-      'Answers from the controller, or from the objects of the cluster if no controller can be asked. With a type and no name, pods that wait are gathered by their reasons. -o patch prints the changes that would let pods run as commands of kubectl; apply one of them, not all.',
+      'Answers from the controller, or from the objects of the cluster if no controller can be asked. Without NodePools, pods, nodes and node groups are explained from what the Cluster Autoscaler mode has written. With a type and no name, pods that wait are gathered by their reasons. -o patch prints the changes that would let pods run as commands of kubectl; apply one of them, not all.',
     )
     .argument(
       '<type>',
-      'TYPE or TYPE/NAME; types are pod (po), node (no), nodeclaim, nodepool, podgroup (pg), provisioningrequest (provreq)',
+      'TYPE or TYPE/NAME; types are pod (po), node (no), nodeclaim, nodepool, podgroup (pg), provisioningrequest (provreq), nodegroup (ng)',
     )
     .argument('[names...]', 'names, or more of TYPE/NAME')
     .option('--all', 'every change that would let a pod run; otherwise the three cheapest')
@@ -27,6 +27,7 @@ export function addExplain(program: Command, io: Io): void {
         'tenon explain node/node-1 nodepool/web',
         'tenon explain nodepool web -s cluster.jsonl.gz -o yaml',
         'tenon explain pod web-0 -o patch',
+        'tenon explain nodegroup MachineDeployment/default/md-0',
       ),
     )
     .action(async (type: string, names: readonly string[], flags: ExplainFlags) => {

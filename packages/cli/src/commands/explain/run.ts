@@ -34,7 +34,7 @@ import { isProvisionable } from '@tenon/operator/objects'
 import { snapshotFrom } from '../../source/snapshot.ts'
 import { KubectlError } from '../../errors.ts'
 import type { Io } from '../../io.ts'
-import { chosenNamespace } from '../../kubectl/connection.ts'
+import { chosenNamespace, hasCluster, onCluster } from '../../kubectl/connection.ts'
 import { paintedLines, paintFor } from '../../kubectl/color.ts'
 import type { OutputFlags, SelectionFlags, SourceFlags } from '../../kubectl/flags.ts'
 import {
@@ -85,6 +85,20 @@ const styles = [
 
 /** @throws KubectlError if an object does not exist. */
 export async function runExplain(io: Io, args: readonly string[], flags: ExplainFlags): Promise<void> {
+  if (flags.snapshot === undefined && flags.controller === undefined && hasCluster(io, flags)) {
+    const isDone = await onCluster(io, flags, async (connection) => {
+      const { client } = connection
+      const isAboutGroups = /^(nodegroups?|ng)(\/|$)/i.test(args[0] ?? '')
+      const hasNodePools = async () =>
+        (await client.servedKinds('karpenter.sh', 'v1', { signal: io.interrupted })).length > 0
+      if (!isAboutGroups && (await hasNodePools())) return false
+      const { explainedByGroups, explainNodeGroups } = await import('./node-groups.ts')
+      if (!isAboutGroups) return await explainedByGroups(io, args, flags, connection)
+      await explainNodeGroups(io, args, connection)
+      return true
+    })
+    if (isDone) return
+  }
   const isPatch = flags.output === 'patch'
   const format = formatOf(isPatch ? undefined : flags.output)
   const targets = targetsOf(args, flags, explainedKinds)

@@ -1,4 +1,5 @@
 /** `tenon up --mode cluster-autoscaler`: scales node groups in one process. */
+import { resolve } from 'node:path'
 import { readOptions, runAutoscaler } from '@tenon/cluster-autoscaler'
 import {
   eventLoopTurns,
@@ -18,6 +19,7 @@ import { display } from '../../embedded/display.ts'
 import { figuresOf } from '../../embedded/figures.ts'
 import { simulatedCloud } from '../../embedded/simulated-cloud.ts'
 import { version } from '../../version.ts'
+import { servePage } from '../console/serve.ts'
 import type { UpOptions } from './run.ts'
 
 /** Faster than the defaults: nobody waits ten minutes in a demonstration. */
@@ -49,6 +51,7 @@ export async function runUpClusterAutoscaler(io: Io, options: UpOptions): Promis
   const extra: HttpHandler = (request, signal) => pages(request, signal)
   const ports = { ...options, hasNodeGroups: true }
   const running = await startCluster(io, cloud, ports, { clock, random, logger }, extra)
+  let page: Awaited<ReturnType<typeof servePage>> | undefined
   try {
     if (options.apply) await applyManifests(running.cluster, manifests, clock, warn)
     const { name, nodeGroupsCloud = name } = cloud.module
@@ -78,7 +81,17 @@ export async function runUpClusterAutoscaler(io: Io, options: UpOptions): Promis
       },
       io.interrupted,
     )
+    page = await servePage(io, {
+      source: { kubeconfig: resolve(io.cwd, running.kubeconfig) },
+      port: 0,
+      clock,
+      random,
+      onLink: (link) => {
+        if (!io.isTerminal) io.out(`console    ${link}\n`)
+      },
+    })
     const header = aligned([
+      ['console', `${page.link}    (opens once)`],
       ['Kubernetes API', running.apiUrl],
       ['kubeconfig', `${running.kubeconfig}    (export KUBECONFIG=${running.kubeconfig})`],
       ...running.whereabouts,
@@ -95,6 +108,7 @@ export async function runUpClusterAutoscaler(io: Io, options: UpOptions): Promis
     await Promise.race([scaling, showing])
     await scaling
   } finally {
+    await page?.close()
     await running.stop()
   }
 }

@@ -26,6 +26,7 @@ export function viewDocument(
     nodes: sorted(view.nodes),
     claims: sorted(view.claims),
     pools: sorted(view.pools),
+    groups: sorted(view.groups),
     pendingPods: sorted(view.pendingPods),
     decisions: decisions.map(printed),
     offerings: sorted(view.offerings),

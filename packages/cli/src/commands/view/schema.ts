@@ -18,6 +18,7 @@ import {
 import type {
   Absent,
   ClaimRow,
+  GroupRow,
   Header,
   NextAction,
   NodeRow,
@@ -86,6 +87,7 @@ const problem = object<Problem>({
     rolloutHalted: '',
     offeringShort: 'launches avoid it because it failed',
     poolNotReady: '',
+    groupNotScaled: 'or not shrunk, or left alone after a failure',
     nodeNotReady: 'for more than a minute',
     podsPending: 'for more than a minute',
   }),
@@ -180,6 +182,24 @@ const pool = object<PoolRow>({
   labels,
 })
 
+const group = object<GroupRow>({
+  id: text(),
+  name: text(),
+  nodes: optional(count('registered; figures are absent when it is left out')),
+  ready: optional(count()),
+  minSize: optional(count()),
+  maxSize: optional(count()),
+  targetSize: optional(count()),
+  state: words<GroupRow['state']>({
+    Healthy: '',
+    Unhealthy: 'too many of its nodes are not ready',
+    InProgress: 'nodes are on their way',
+    Backoff: 'left alone after a failure',
+    LeftOut: 'no group, because of a mistake in its settings',
+  }),
+  message: optional(text('why it is not scaled, not shrunk, or left alone')),
+})
+
 const pendingPod = object<PendingPodRow>({
   id: text('NAMESPACE/NAME'),
   namespace: text(),
@@ -226,6 +246,7 @@ export const viewSchema: JsonSchema = document<PrintedView>(
     nodes: list(node),
     claims: list(claim),
     pools: list(pool),
+    groups: list(group, 'of the Cluster Autoscaler mode'),
     pendingPods: list(pendingPod),
     decisions: list(entrySchema),
     offerings: list(offering),

@@ -112,6 +112,7 @@ const links: Readonly<Record<Problem['kind'], string>> = {
   rolloutHalted: '/pools',
   offeringShort: '/pools',
   poolNotReady: '/pools',
+  groupNotScaled: '/pools',
   nodeNotReady: '/map?filter=NotReady',
   podsPending: '/pods',
 }

@@ -1,6 +1,7 @@
 import { useMemo, useState } from 'preact/hooks'
 import type { JSX } from 'preact'
 import type { BudgetStep, OfferingAnswer, PoolAnswer, PoolsAnswer } from '../../answers/pools.ts'
+import type { GroupRow } from '../../model/view.ts'
 import { counted, localTime, priceText, utcTime } from '../format.ts'
 import { PauseButton } from '../parts/act.tsx'
 import { Answer, useAnswer } from '../parts/answer.tsx'
@@ -13,8 +14,57 @@ const timelineMs = 48 * 3_600_000
 const few = 5
 const mostShown = 50
 
-/** NodePools: limits, budgets, rollouts, offerings, and refusals. */
+/** NodePools, or the node groups of the Cluster Autoscaler mode. */
 export function PoolsView(): JSX.Element {
+  const groups = rowsOf('groups')
+  return (
+    <>
+      {groups.length > 0 && <Groups groups={groups} />}
+      {(groups.length === 0 || rowsOf('pools').length > 0) && <NodePools />}
+    </>
+  )
+}
+
+function Groups({ groups }: { readonly groups: readonly GroupRow[] }): JSX.Element {
+  const matching = groups.filter(({ name }) => name.toLowerCase().includes(filterText().toLowerCase()))
+  return (
+    <section class="card" id="groups">
+      <h2>Node groups</h2>
+      {groups.length > few && (
+        <div class="controls">
+          <Filter />
+        </div>
+      )}
+      <Table
+        caption="Node groups"
+        columns={groupColumns}
+        rows={matching}
+        rowKey={({ id }) => id}
+        first={{ title: 'Group' }}
+        empty="No node group matches the filter."
+      />
+    </section>
+  )
+}
+
+const groupColumns: readonly Column<GroupRow>[] = [
+  { title: 'Group', cell: ({ name }) => <Name name={name} most={80} />, order: ({ name }) => name },
+  { title: 'Nodes', cell: ({ nodes }) => nodes ?? '', order: ({ nodes }) => nodes, isNumber: true },
+  { title: 'Ready', cell: ({ ready }) => ready ?? '', order: ({ ready }) => ready, isNumber: true },
+  {
+    title: 'Target',
+    cell: ({ targetSize }) => targetSize ?? '',
+    order: ({ targetSize }) => targetSize,
+    isNumber: true,
+  },
+  { title: 'Min', cell: ({ minSize }) => minSize ?? '', order: ({ minSize }) => minSize, isNumber: true },
+  { title: 'Max', cell: ({ maxSize }) => maxSize ?? '', order: ({ maxSize }) => maxSize, isNumber: true },
+  { title: 'State', cell: ({ state }) => state, order: ({ state }) => state },
+  { title: 'Why', cell: ({ message }) => message ?? '', order: ({ message }) => message, isText: true },
+]
+
+/** Limits, budgets, rollouts, offerings, and refusals. */
+function NodePools(): JSX.Element {
   const asked = useAnswer<PoolsAnswer>('/api/pools', versionOf('pools') + versionOf('claims'), 5000)
   return (
     <Answer asked={asked}>

@@ -1,7 +1,7 @@
 /** Columns of NodePools, pods, decisions and costs. */
 import { ownValue } from '@tenon/api'
 import type { CostGroup } from '@tenon/ask'
-import type { DecisionRow, PendingPodRow, PodOnNode, PoolRow, Share } from '../../model/view.ts'
+import type { DecisionRow, GroupRow, PendingPodRow, PodOnNode, PoolRow, Share } from '../../model/view.ts'
 import { ageText, amountText } from '../amounts.ts'
 import { type Cell, type CellFacts, type Column, text } from './column.ts'
 
@@ -61,6 +61,30 @@ export function poolColumns({ nowMs, hasPricing, currency }: CellFacts): readonl
       widest: 80,
     },
   ]
+}
+
+export function groupColumns(): readonly Column<GroupRow>[] {
+  const figure = (title: string, rank: number, of: (row: GroupRow) => number | undefined) => ({
+    title,
+    cell: (row: GroupRow) => text(of(row)),
+    rank,
+    side: 'right' as const,
+  })
+  return [
+    { ...nameColumn<GroupRow>(), grows: true },
+    figure('NODES', 1, ({ nodes }) => nodes),
+    figure('READY', 5, ({ ready }) => ready),
+    figure('TARGET', 2, ({ targetSize }) => targetSize),
+    figure('MIN', 6, ({ minSize }) => minSize),
+    figure('MAX', 3, ({ maxSize }) => maxSize),
+    { title: 'STATE', cell: groupState, rank: 4 },
+    { title: 'WHY', cell: ({ message }) => text(message), rank: 7, widest: 200, cut: 'end' },
+  ]
+}
+
+function groupState({ state, message }: GroupRow): Cell {
+  if (state !== 'Healthy' && state !== 'InProgress') return { text: state, look: 'bad' }
+  return message === undefined ? { text: state } : { text: `${state},Held`, look: 'ok' }
 }
 
 function poolStatus({ ready, paused, halted }: PoolRow): { text: string; look?: 'ok' | 'bad' } {
