@@ -1,5 +1,13 @@
 /** Conditions after all faults have stopped: every pod runs, nothing is leaked, nothing changes. */
-import { type Node, type NodeClaim, ownValue, type Pod, parseNillableDuration } from '@tenon/api'
+import {
+  kinds,
+  matchesSelector,
+  type Node,
+  type NodeClaim,
+  ownValue,
+  type Pod,
+  parseNillableDuration,
+} from '@tenon/api'
 import type { World } from '../../world.ts'
 import type { WorldCloud } from '../cloud/world-cloud.ts'
 import { lacksMembers } from './gangs.ts'
@@ -40,7 +48,7 @@ export function unrest(world: World, cloud: WorldCloud): readonly string[] {
   const lost = nodes.filter((node) => !alive.has(node.spec?.providerID ?? ''))
   if (lost.length > 0) problems.push(`${lost.length} Node(s) without an instance: ${some(lost)}`)
   const held = new Set(
-    pods.filter((pod) => !isOver(pod) && mayHold(pod)).map(({ spec }) => spec.nodeName ?? ''),
+    pods.filter((pod) => !isOver(pod) && mayHold(world, pod)).map(({ spec }) => spec.nodeName ?? ''),
   )
   const stuck = claims.filter((claim) => isLeaving(claim) && !held.has(claim.status?.nodeName ?? ''))
   if (stuck.length > 0) problems.push(`${stuck.length} NodeClaim(s) still being deleted: ${some(stuck)}`)
@@ -85,12 +93,21 @@ const isInitialized = ({ status }: NodeClaim): boolean =>
   status?.conditions?.some((each) => each.type === 'Initialized' && each.status === 'True') === true
 
 /**
- * Pods that can block a drain without a deadline: protected ones, and those of a budget that allows no
- * disruption.
+ * Whether a pod can block a drain without a deadline: it is protected, or its budget allows no disruption even while all
+ * its pods are healthy.
  */
-const mayHold = (pod: Pod): boolean =>
-  pod.metadata.annotations?.['karpenter.sh/do-not-disrupt'] !== undefined ||
-  pod.metadata.labels?.['app'] === 'guarded'
+function mayHold(world: World, { metadata }: Pod): boolean {
+  if (metadata.annotations?.['karpenter.sh/do-not-disrupt'] !== undefined) return true
+  if (metadata.labels?.['app'] === 'guarded') return true
+  return world.cluster.server.local
+    .list(kinds.podDisruptionBudget, { namespace: metadata.namespace ?? '' })
+    .some(
+      ({ spec, status }) =>
+        status?.disruptionsAllowed === 0 &&
+        (status.currentHealthy ?? 0) >= (status.expectedPods ?? 0) &&
+        matchesSelector(spec.selector, metadata.labels ?? {}),
+    )
+}
 
 function some(objects: readonly { readonly metadata: { readonly name: string } }[]): string {
   const names = objects.slice(0, 5).map(({ metadata }) => metadata.name)
