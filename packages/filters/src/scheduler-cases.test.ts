@@ -137,4 +137,30 @@ describe('RPB-41 the filters decide as kube-scheduler', () => {
     volumes.removeAttachment(attached('c'))
     assert.ok(snapshot.find(aPod('t', using('b'))))
   })
+
+  test('VER-32 after three attachments of no pod, a limit of four leaves room for one volume', () => {
+    const volumes = new VolumeIndex()
+    const driver = 'csi.example.com'
+    for (const name of ['a', 'b', 'c', 'd', 'e']) {
+      volumes.setClaim(aClaim(name))
+      volumes.setVolume(aVolume(name))
+    }
+    volumes.setCsiNode({
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'CSINode',
+      metadata: { name: 'node-1' },
+      spec: { drivers: [{ name: driver, nodeID: 'node-1', allocatable: { count: 4 } }] },
+    })
+    for (const name of ['a', 'b', 'c'])
+      volumes.setAttachment({
+        apiVersion: 'storage.k8s.io/v1',
+        kind: 'VolumeAttachment',
+        metadata: { name: `attached-${name}` },
+        spec: { attacher: driver, nodeName: 'node-1', source: { persistentVolumeName: name } },
+      })
+    const snapshot = snapshotWith(aNode({}), volumes)
+    assert.ok(snapshot.find(aPod('first', using('d'))))
+    snapshot.assign(aPod('first', using('d')), 'node-1')
+    assert.equal(snapshot.find(aPod('second', using('e'))), undefined)
+  })
 })

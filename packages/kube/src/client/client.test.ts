@@ -186,6 +186,18 @@ test('Retry-After may be a date, or stand in the body only', async () => {
   assert.deepEqual(await got, aPod)
 })
 
+test('VER-53 an eviction that a budget refuses with 403 may be repeated, unlike one without the right', async () => {
+  const kindFor = async (details: object): Promise<string> => {
+    const transport = new ScriptedTransport(json(403, refusal(403, 'Forbidden', details)))
+    const client = createKubeClient({ transport, clock: new VirtualClock() })
+    return (await failure(client.evict(pod, 'uid'))).kind
+  }
+  const causes = [{ reason: 'DisruptionBudget', message: 'the budget has no selector' }]
+  assert.equal(await kindFor({ details: { causes } }), 'tooManyRequests')
+  for (const other of [undefined, {}, [null, 7, { reason: 'Other' }]])
+    assert.equal(await kindFor({ details: { causes: other } }), 'forbidden')
+})
+
 test('an error tells the fields that the server names, whatever else stands among its causes', async () => {
   const fieldsFor = async (causes: unknown): Promise<readonly string[] | undefined> => {
     const transport = new ScriptedTransport(json(422, refusal(422, 'Invalid', { details: { causes } })))

@@ -36,6 +36,9 @@ const kindOfCode: Readonly<Record<number, KubeErrorKind>> = {
  */
 export const resourceVersionTooLarge = 'ResourceVersionTooLarge'
 
+/** The cause of evictions that a PodDisruptionBudget refuses. */
+const budgetCause = 'DisruptionBudget'
+
 /** The request, for messages: `GET /api/v1/pods`. */
 export type RequestLine = string
 
@@ -63,10 +66,10 @@ export function errorOfStatus(
   httpStatus = status.code ?? 500,
   retryAfterMs = retryAfterOfStatus(status),
 ): KubeError {
-  const isTooLarge = status.details?.causes?.some(({ reason }) => reason === resourceVersionTooLarge) === true
-  const reason = isTooLarge ? resourceVersionTooLarge : status.reason
+  const reason = hasCause(status, resourceVersionTooLarge) ? resourceVersionTooLarge : status.reason
   const message = status.message ?? status.reason ?? `the server answered ${httpStatus}`
-  const kind = kindOf(status.reason, httpStatus)
+  // From 1.37 on, a budget that cannot be evaluated refuses evictions with 403, which is no missing right.
+  const kind = hasCause(status, budgetCause) ? 'tooManyRequests' : kindOf(status.reason, httpStatus)
   if (kind === 'notFound' && isAboutAnother(asked, status))
     return new KubeError('transport', httpStatus, `${asked}: the answer is about another object: ${message}`)
   return new KubeError(kind, httpStatus, `${asked}: ${message}`, {
@@ -75,6 +78,13 @@ export function errorOfStatus(
     serverMessage: message,
     ...causesOf(status),
   })
+}
+
+function hasCause({ details }: Status, reason: string): boolean {
+  const causes: unknown = details?.causes
+  return (
+    Array.isArray(causes) && causes.some((cause: { readonly reason?: unknown }) => cause?.reason === reason)
+  )
 }
 
 function causesOf({ details }: Status): {

@@ -31,7 +31,7 @@ async function emptied(t: TestContext, options: Parameters<typeof nominated>[1] 
   return stage
 }
 
-describe('RPB-17 an empty node that an unbound pod is nominated to', () => {
+describe('RPB-17 VER-42 an empty node that an unbound pod is nominated to', () => {
   const waits = {
     'of a scheduler that says nothing': {},
     'that its scheduler has refused': { status: unscheduled() },
@@ -103,7 +103,7 @@ describe('RPB-17 an empty node that an unbound pod is nominated to', () => {
     assert.deepEqual([left(stage), tainted(stage)], [['a'], []])
   })
 
-  test('expires all the same', async (t) => {
+  test('VER-46 expires all the same', async (t) => {
     const stage = await openDisruption(t, { types })
     await stage.ready('a', { expireAfter: '2m' })
     nominated(stage)
@@ -182,7 +182,7 @@ describe('RPB-17 room on a node that a pod is nominated to', () => {
   })
 })
 
-test('RPB-17 what replaces a drifted node has room for the pod that is nominated to it', async (t) => {
+test('RPB-17 VER-46 what replaces a drifted node has room for the pod that is nominated to it', async (t) => {
   const stage = await openDisruption(t, {
     types: [aType('medium', 4), aType('large', 8)],
     disruption: { consolidateAfter: 'Never' },
