@@ -41,7 +41,8 @@ export interface Booted {
   readonly version: string
 }
 
-const startTimeoutMs = 60_000
+/** On a busy host, several processes that share two cores take minutes. */
+const startTimeoutMs = 3 * 60_000
 const defaultServiceAccount = '/api/v1/namespaces/default/serviceaccounts/default'
 
 /** The entries that a control plane creates in its folder. */
