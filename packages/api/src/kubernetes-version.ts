@@ -1,4 +1,4 @@
-/** Versions of Kubernetes, and what differs between them. */
+/** Versions of Kubernetes, and what differs between them (docs/design/0012). */
 
 /** Minor versions of Kubernetes 1 that Tenon is tested with; preflight, charts and docs say the same. */
 export const testedMinors = { oldest: 33, newest: 36 } as const
