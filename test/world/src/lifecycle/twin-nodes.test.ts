@@ -80,6 +80,21 @@ describe('RPB-16 two Nodes of one instance', () => {
     assert.equal(stage.claimNow('a'), undefined)
   })
 
+  test('one whose registered kubelet is silent while two others report is replaced, too', async (t) => {
+    const stage = await registered(t)
+    await stage.report('node-a', 'Unknown')
+    for (const name of ['twin', 'triplet']) {
+      await stage.join('a', { name })
+      await stage.report(name)
+    }
+    await stage.pass(14 * minutes)
+    assert.equal(stage.claimNow('a')?.metadata.deletionTimestamp, undefined)
+    assert.deepEqual(told(stage), ['Node/node-a', 'Node/triplet', 'Node/twin', 'NodeClaim/a'])
+    await stage.pass(3 * minutes)
+    assert.equal(stage.claimNow('a'), undefined)
+    assert.deepEqual(nodes(stage), [])
+  })
+
   test('an instance of two Nodes ends when the pods of both have left', async (t) => {
     const stage = await registered(t)
     await stage.pod('web', 'node-a', { annotations: { [annotations.doNotDisrupt]: 'true' } })

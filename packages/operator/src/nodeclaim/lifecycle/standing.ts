@@ -164,7 +164,8 @@ export class TwinRemoval {
     const uid = claim.metadata.uid ?? ''
     const nodes = caches.nodes.byIndex(indexes.byProviderId, claim.status?.providerID ?? '')
     const own = ownNode(nodes, claim)
-    if (nodes.length < 2 || own === undefined) {
+    const areRivals = nodes.filter(isReporting).length > 1
+    if (nodes.length < 2 || (own === undefined && !areRivals)) {
       this.#rivals.delete(uid)
       return 'none'
     }
@@ -178,9 +179,10 @@ export class TwinRemoval {
         message,
         dedupe: [object.metadata.uid ?? object.metadata.name, message],
       })
-    if (nodes.filter(isReporting).length > 1) return await this.#awaitSilence(claim, uid, message)
+    if (areRivals) return await this.#awaitSilence(claim, uid, message)
     this.#rivals.delete(uid)
-    if (isReporting(own)) for (const node of others) await this.#remove(node, own, signal)
+    if (own !== undefined && isReporting(own))
+      for (const node of others) await this.#remove(node, own, signal)
     return { requeueMs: pollMs }
   }
 
