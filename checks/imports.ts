@@ -86,6 +86,7 @@ const smallDoors: ReadonlySet<string> = new Set([
   '@tenon/ask/schema',
   '@tenon/ask/simulate',
   '@tenon/ask/snapshot',
+  '@tenon/cluster-autoscaler/names',
   '@tenon/devcluster/crd-checker',
   '@tenon/engine/consolidation',
   '@tenon/engine/objects',

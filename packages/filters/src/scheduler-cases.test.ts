@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, PodSpec, Taint } from '@tenon/api'
+import type {
+  CsiNode,
+  Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  PodSpec,
+  Taint,
+  VolumeAttachment,
+} from '@tenon/api'
 import {
   nodeFieldCases,
   nodeTermCases,
@@ -12,6 +21,7 @@ import { PodReader, Snapshot } from './snapshot.ts'
 import { VolumeIndex } from './volumes/volume-index.ts'
 
 const textOf = (value: unknown) => JSON.stringify(value)
+const driver = 'csi.example.com'
 
 function aNode(labels: Readonly<Record<string, string>>, taints: readonly Taint[] = []): Node {
   return {
@@ -47,7 +57,7 @@ function aVolume(name: string, labels: Readonly<Record<string, string>> = {}): P
     apiVersion: 'v1',
     kind: 'PersistentVolume',
     metadata: { name, labels },
-    spec: { csi: { driver: 'csi.example.com', volumeHandle: name } },
+    spec: { csi: { driver, volumeHandle: name } },
   }
 }
 
@@ -113,18 +123,7 @@ describe('RPB-41 the filters decide as kube-scheduler', () => {
       volumes.setClaim(aClaim(name))
       volumes.setVolume(aVolume(name))
     }
-    volumes.setCsiNode({
-      apiVersion: 'storage.k8s.io/v1',
-      kind: 'CSINode',
-      metadata: { name: 'node-1' },
-      spec: { drivers: [{ name: 'csi.example.com', nodeID: 'node-1', allocatable: { count: 2 } }] },
-    })
-    const attached = (name: string, attacher = 'csi.example.com') => ({
-      apiVersion: 'storage.k8s.io/v1',
-      kind: 'VolumeAttachment',
-      metadata: { name: `attached-${name}` },
-      spec: { attacher, nodeName: 'node-1', source: { persistentVolumeName: name } },
-    })
+    volumes.setCsiNode(limitedTo(2))
     const snapshot = snapshotWith(aNode({}), volumes)
     snapshot.assign(aPod('first', using('a')), 'node-1')
     volumes.setAttachment(attached('a'))
@@ -140,27 +139,33 @@ describe('RPB-41 the filters decide as kube-scheduler', () => {
 
   test('VER-32 after three attachments of no pod, a limit of four leaves room for one volume', () => {
     const volumes = new VolumeIndex()
-    const driver = 'csi.example.com'
     for (const name of ['a', 'b', 'c', 'd', 'e']) {
       volumes.setClaim(aClaim(name))
       volumes.setVolume(aVolume(name))
     }
-    volumes.setCsiNode({
-      apiVersion: 'storage.k8s.io/v1',
-      kind: 'CSINode',
-      metadata: { name: 'node-1' },
-      spec: { drivers: [{ name: driver, nodeID: 'node-1', allocatable: { count: 4 } }] },
-    })
-    for (const name of ['a', 'b', 'c'])
-      volumes.setAttachment({
-        apiVersion: 'storage.k8s.io/v1',
-        kind: 'VolumeAttachment',
-        metadata: { name: `attached-${name}` },
-        spec: { attacher: driver, nodeName: 'node-1', source: { persistentVolumeName: name } },
-      })
+    volumes.setCsiNode(limitedTo(4))
+    for (const name of ['a', 'b', 'c']) volumes.setAttachment(attached(name))
     const snapshot = snapshotWith(aNode({}), volumes)
     assert.ok(snapshot.find(aPod('first', using('d'))))
     snapshot.assign(aPod('first', using('d')), 'node-1')
     assert.equal(snapshot.find(aPod('second', using('e'))), undefined)
   })
 })
+
+function limitedTo(count: number): CsiNode {
+  return {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'CSINode',
+    metadata: { name: 'node-1' },
+    spec: { drivers: [{ name: driver, nodeID: 'node-1', allocatable: { count } }] },
+  }
+}
+
+function attached(name: string, attacher = driver): VolumeAttachment {
+  return {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'VolumeAttachment',
+    metadata: { name: `attached-${name}` },
+    spec: { attacher, nodeName: 'node-1', source: { persistentVolumeName: name } },
+  }
+}

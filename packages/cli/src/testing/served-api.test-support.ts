@@ -6,7 +6,7 @@ import { apiVersionOf, karpenterKinds, type KubeObject, kinds, nodeClaimCrd, nod
 import { createApiServer, createCredentials, type LocalApi } from '@tenon/devcluster'
 import { SeededRandom, serveHttp, silentLogger, type SocketServer, SystemClock } from '@tenon/runtime'
 
-const crdType = {
+export const crdType = {
   group: 'apiextensions.k8s.io',
   version: 'v1',
   kind: 'CustomResourceDefinition',

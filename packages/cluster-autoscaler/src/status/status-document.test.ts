@@ -220,7 +220,7 @@ test('CAG-54 CAG-55 groups that are held are told with the reason', () => {
 })
 
 test('CAG-15 CAG-54 a group tells why it is held or faulty, and what is no group why it is left out', () => {
-  const holds = new Map([['a', { forbids: 'all', reason: 'a: Cluster c is paused' }]] as const)
+  const holds = new Map([['a', { forbids: 'all', reason: 'Cluster c is paused' }]] as const)
   const faults = new Map([
     ['b', 'the cloud answered 500'],
     ['c', 'annotation max-size is "many"'],

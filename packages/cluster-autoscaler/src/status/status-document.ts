@@ -94,8 +94,7 @@ function whyNotScaled(id: string, { faults, holds }: RunningReport): string {
   const [fault, hold] = [faults.get(id), holds.get(id)]
   if (fault !== undefined) return `not scaled now: ${cutMessage(fault)}`
   if (hold === undefined) return ''
-  const reason = hold.reason.startsWith(`${id}: `) ? hold.reason.slice(id.length + 2) : hold.reason
-  return `not ${hold.forbids === 'all' ? 'changed' : 'shrunk'} now: ${cutMessage(reason)}`
+  return `not ${hold.forbids === 'all' ? 'changed' : 'shrunk'} now: ${cutMessage(hold.reason)}`
 }
 
 function groupPart(group: GroupReport, message: string, times: Times): object {

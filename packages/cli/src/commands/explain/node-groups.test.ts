@@ -7,16 +7,9 @@ import { test, type TestContext } from 'node:test'
 import { type ConfigMap, type KubeObject, kinds, type Pod } from '@tenon/api'
 import { groupsIn } from '../../source/node-groups.ts'
 import { runCommand } from '../../testing/command.test-support.ts'
-import { serveApi } from '../../testing/served-api.test-support.ts'
+import { crdType, serveApi } from '../../testing/served-api.test-support.ts'
 
 const batch = 'MachineDeployment/default/batch'
-const crdType = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  namespaced: false,
-}
 
 function statusMap(status: string, namespace = 'kube-system'): ConfigMap {
   return {

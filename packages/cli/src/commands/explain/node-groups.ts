@@ -1,5 +1,11 @@
 /** Explains pods, nodes and node groups where the Cluster Autoscaler mode scales a cluster. */
 import { kinds, type KubeObject, type Node, type Pod } from '@tenon/api'
+import {
+  annotations,
+  deletionCandidateTaint,
+  eventSource,
+  toBeDeletedTaint,
+} from '@tenon/cluster-autoscaler/names'
 import { groupText } from '@tenon/console'
 import type { KubeClient } from '@tenon/kube'
 import { KubectlError } from '../../errors.ts'
@@ -20,8 +26,6 @@ interface Event extends KubeObject {
 }
 
 type Kube = Pick<KubeClient, 'get' | 'list'>
-
-const component = 'cluster-autoscaler'
 
 /**
  * @param args `nodegroup` and names, or `nodegroup/NAME`; names of groups may contain slashes.
@@ -132,11 +136,10 @@ async function nodeLines(
 
 function removalText({ metadata, spec }: Node): string {
   const taints = new Set((spec?.taints ?? []).map(({ key }) => key))
-  if (metadata.annotations?.['cluster-autoscaler.kubernetes.io/scale-down-disabled'] === 'true')
-    return 'it stays: annotation cluster-autoscaler.kubernetes.io/scale-down-disabled'
-  if (taints.has('ToBeDeletedByClusterAutoscaler')) return 'it is being removed'
-  if (taints.has('DeletionCandidateOfClusterAutoscaler'))
-    return 'it is not needed, and a candidate to be removed'
+  if (metadata.annotations?.[annotations.scaleDownDisabled] === 'true')
+    return `it stays: annotation ${annotations.scaleDownDisabled}`
+  if (taints.has(toBeDeletedTaint)) return 'it is being removed'
+  if (taints.has(deletionCandidateTaint)) return 'it is not needed, and a candidate to be removed'
   return 'it is no candidate to be removed'
 }
 
@@ -155,7 +158,7 @@ async function eventsOf(
   const timeOf = ({ lastTimestamp, eventTime, metadata }: Event) =>
     lastTimestamp ?? eventTime ?? metadata.creationTimestamp ?? ''
   return events
-    .filter(({ source, reportingComponent }) => [source?.component, reportingComponent].includes(component))
+    .filter(({ source, reportingComponent }) => [source?.component, reportingComponent].includes(eventSource))
     .toSorted((a, b) => (timeOf(a) < timeOf(b) ? 1 : -1))
     .map((event) => `  ${timeOf(event)} ${event.reason ?? ''}: ${event.message ?? ''}`)
 }
