@@ -12,11 +12,19 @@ import { defaultCatalogue, readCatalogue } from '@tenon/provider-kwok'
 import type { Case } from './case.ts'
 import type { Decision } from './oracles/decisions.ts'
 
+type Policy = SchedulingInput['policy']
+
 /** Decides about the pods of a case on an empty cluster. */
-export function decide(given: Case, improvement?: 'planned' | 'free'): Decision {
-  const { claims, deferred, placements, failures, undecided, pricePerHour, faults } = schedule(
-    inputOf(given, improvement),
-  )
+export function decide(
+  given: Case,
+  improvement?: Policy['improvement'],
+  simulation?: Policy['simulation'],
+): Decision {
+  const input = inputOf(given)
+  const { claims, deferred, placements, failures, undecided, pricePerHour, faults } = schedule({
+    ...input,
+    policy: { ...input.policy, ...(improvement && { improvement }), ...(simulation && { simulation }) },
+  })
   return {
     given: podsOf(given.objects).length,
     claims: claims.map(({ pods, pricePerHour: price, instanceTypes }) => ({
@@ -43,7 +51,7 @@ function isLimit(reason: PodReason): boolean {
   )
 }
 
-function inputOf(given: Case, improvement: 'planned' | 'free' | undefined): SchedulingInput {
+function inputOf(given: Case): SchedulingInput {
   const { preferences = 'Respect', minValues = 'Strict' } = given.settings
   const types = typesOf(given)
   return {
@@ -66,7 +74,6 @@ function inputOf(given: Case, improvement: 'planned' | 'free' | undefined): Sche
       minValues,
       wellKnownLabels: new Set(wellKnownLabels),
       maxInstanceTypes: 600,
-      ...(improvement && { improvement }),
     },
   }
 }

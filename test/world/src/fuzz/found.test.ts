@@ -61,6 +61,10 @@ const found: ReadonlyMap<string, string> = new Map([
     'a pod whose last node affinity term nothing meets runs on a NodePool with a PreferNoSchedule taint',
   ],
   [
+    'zones-by-name.json',
+    'a plan that opens another zone because of its name, and leaves out a pod that spreads, is not at fault',
+  ],
+  [
     'refused-group-going.json',
     'a refused NodeGroup that is still being deleted says nothing about the other flavors',
   ],

@@ -2,7 +2,7 @@
 import type { Case, Finding } from './case.ts'
 import { decide } from './decide.ts'
 import { underOtherZones, underPlainNames } from './generate/draw.ts'
-import { improvement, renaming, soundness } from './oracles/decisions.ts'
+import { type Decision, improvement, renaming, soundness } from './oracles/decisions.ts'
 import { firstFitPrice } from './oracles/first-fit.ts'
 import { type Onlooker, play, type Played } from './play.ts'
 import type { PlantedFault } from './planted/planted-fault.ts'
@@ -34,13 +34,25 @@ function judgeDecisions(given: Case): Judgement {
       ...soundness(planned, 'planned placement'),
       ...soundness(free, 'free placement'),
       ...improvement(planned, plain),
-      ...renaming(planned, decide(underOtherZones(given), 'planned')),
+      ...zoneFindings(given, planned),
     ]
     return { findings, pods: plain.given, nodes: plain.claims.length }
   } catch (error) {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
     return { findings: [{ oracle: 'noThrow', text, atMs: 0 }], pods: 0, nodes: 0 }
   }
+}
+
+/**
+ * A spread counts the zones that the plan opens, and names break ties between zones. So a difference counts only if it
+ * is there before a plan counts its own zones.
+ */
+function zoneFindings(given: Case, planned: Decision): readonly Finding[] {
+  const other = underOtherZones(given)
+  const found = renaming(planned, decide(other, 'planned'))
+  if (found.length === 0) return []
+  const [mine, theirs] = [given, other].map((each) => decide(each, 'planned', 'disruption'))
+  return mine === undefined || theirs === undefined || renaming(mine, theirs).length > 0 ? found : []
 }
 
 const tiny = 1e-9
