@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { annotations } from '@tenon/api'
+import { WrongViews } from '../simulation/faults/wrong-views.ts'
 import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 import { aType, madeClaims, waitingPod } from '../testing/pools.test-support.ts'
 
 /** An initialized claim `a` with Node `node-a`. */
-async function registered(t: TestContext): Promise<Stage> {
-  const stage = await Stage.open(t)
+async function registered(t: TestContext, options: Parameters<typeof Stage.open>[1] = {}): Promise<Stage> {
+  const stage = await Stage.open(t, options)
   stage.cloud.instanceTypes = [aType('medium', 4)]
   await stage.ready('a')
   assert.equal(stage.state('a', 'Initialized'), 'True/Initialized')
@@ -113,6 +114,26 @@ describe('RPB-16 two Nodes of one instance', () => {
     await stage.pass(30 * seconds)
     assert.equal(stage.claimNow('a'), undefined)
     assert.deepEqual(nodes(stage), [])
+  })
+
+  test('an instance whose kubelet takes another name during its drain outlives the pods there, seen or not', async (t) => {
+    const views = new WrongViews()
+    const stage = await registered(t, { apiPath: views.path })
+    await stage.pod('web', 'node-a', { annotations: { [annotations.doNotDisrupt]: 'true' } })
+    await stage.deleteClaim('a')
+    await stage.pass(minutes)
+    views.late('nodes', 4 * minutes)
+    await stage.join('a', { name: 'renamed', taints: [] })
+    await stage.report('renamed')
+    await stage.pod('new', 'renamed', { annotations: { [annotations.doNotDisrupt]: 'true' } })
+    await stage.report('node-a', 'Unknown')
+    await stage.end('web')
+    await stage.pass(10 * minutes)
+    assert.deepEqual(stage.cloud.timesOf('delete a'), [])
+    assert.notEqual(stage.nodeNow('renamed')?.metadata.deletionTimestamp, undefined)
+    await stage.end('new')
+    await stage.pass(5 * minutes)
+    assert.deepEqual([nodes(stage), stage.claimNow('a')], [[], undefined])
   })
 
   test('one of which the second falls silent again is not', async (t) => {

@@ -56,6 +56,8 @@ const pollMs = 1000
 const instancePollMs = 5000
 /** Pods may have been bound before the scheduler saw the taint. */
 const leastDrainMs = 5000
+/** After this time without a report of its kubelet a Node is not ready any more: Kubernetes' default. */
+const monitorGraceMs = 50_000
 /** One event per Node in this time. */
 const drainEventMs = 5 * 60_000
 /** No event before this time, unless something holds the drain: it may be over by then. */
@@ -216,6 +218,8 @@ export class NodeTermination implements ControllerSpec {
         planDrain(await podsOnNode(kubernetes.client, nodeName, signal), deadlineMs, now)
       plan = await fresh(name)
       for (const twin of twins) isTwinDraining ||= (await fresh(twin)).waiting.length > 0
+      const isLong = now - Date.parse(node.metadata.deletionTimestamp ?? '') > monitorGraceMs
+      if (isLong && now < deadlineMs && (await this.#mayHaveUnseenTwin(node))) isTwinDraining = true
     }
     const draining = { type: 'Drained', status: 'Unknown', reason: 'Draining', message: 'Draining' } as const
     const conditions = before?.get('Drained') === undefined ? before?.set(draining, now) : before
@@ -239,6 +243,17 @@ export class NodeTermination implements ControllerSpec {
     const providerID = claim?.status?.providerID ?? ''
     const all = providerID === '' ? [] : nodes.byIndex(indexes.byProviderId, providerID)
     return all.flatMap(({ metadata: { name } }) => (name === node.metadata.name ? [] : name))
+  }
+
+  /**
+   * A kubelet that reports under another name leaves this Node without reports. The Node that it created came before
+   * this one was found silent, so it is unseen only if this pass did not see that either.
+   */
+  async #mayHaveUnseenTwin({ metadata: { name, resourceVersion } }: Node): Promise<boolean> {
+    const current = await this.#deps.kubernetes.client.get(kinds.node, { name })
+    return (
+      current !== undefined && !isNodeReady(current) && current.metadata.resourceVersion !== resourceVersion
+    )
   }
 
   /** Records what the drain waits for, at most every five minutes. */

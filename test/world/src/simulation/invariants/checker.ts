@@ -45,6 +45,7 @@ import {
 import { budgetsKept, consolidateAfterKept, limitsKept } from './pools.ts'
 import { leaseGivenBack, onlyTheLeaderWrites } from './processes.ts'
 import { consolidationSaves, marksTakenOff, nothingReplacedTwice } from './replacements.ts'
+import { paceOf } from '../pace.ts'
 import { type ApiWrite, blindMsIn, type Invariant, type Rule, type Scene, type Violation } from './scene.ts'
 
 const invariants: readonly Invariant[] = [
@@ -362,6 +363,8 @@ export class Checker {
       cloud: this.#cloud,
       clock: this.#clock,
       blindMs: blindMsIn(this.#story),
+      nodeMonitorGraceMs:
+        paceOf(this.#story).cluster.controllers?.nodeMonitorGraceMs ?? Number.POSITIVE_INFINITY,
       viewsMayBeWrong: () => this.#views.mayBeWrong(),
       mayHaveTwo: (claim) => this.#lies.mayHaveTwo(claim),
       failedRequests: () =>

@@ -75,6 +75,10 @@ export const drainedBeforeEnd: Invariant = (scene) => ({
     if (claim === undefined || node === undefined) return
     const now = clock.now()
     if (now > deadlineOf(claim) - clockErrorMs) return
+    // The kubelet took another name, and its former Node still counts as ready: only the watch of Nodes tells.
+    const ageMs = now - Date.parse(node.metadata.creationTimestamp ?? '')
+    const isRenamed = claim.status?.nodeName !== node.metadata.name
+    if (isRenamed && scene.viewsMayBeWrong() && ageMs < scene.nodeMonitorGraceMs + blindMs) return
     const left = podsOn(node.metadata.name).filter(
       (pod) =>
         !isTerminal(pod) &&

@@ -42,6 +42,7 @@ async function saidOf(leadsMs: number, quietMs: number): Promise<readonly string
   const scene: Partial<Scene> = {
     clock,
     blindMs: 5000,
+    nodeMonitorGraceMs: 40_000,
     viewsMayBeWrong: () => false,
     violate: (invariant) => said.push(invariant),
     claimByName: claim,
@@ -101,6 +102,7 @@ describe('limits of a NodePool', () => {
     const scene: Partial<Scene> = {
       clock,
       blindMs: 5000,
+      nodeMonitorGraceMs: 40_000,
       violate: (invariant) => said.push(invariant),
       world: Object.create({ claims: () => claims }) as World,
     }

@@ -73,6 +73,8 @@ export interface Scene {
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
   /** Maximum delay with which a controller of this run may see the cluster. */
   readonly blindMs: number
+  /** How long a kubelet is silent before its Node is not ready any more. */
+  readonly nodeMonitorGraceMs: number
   /** Number of requests to the API server that have failed so far. */
   readonly failedRequests: () => number
   /** Whether a controller may see the cluster later than {@link blindMs}, or wrongly. */
