@@ -55,19 +55,21 @@ function zoneFindings(given: Case, planned: Decision): readonly Finding[] {
   return mine === undefined || theirs === undefined || renaming(mine, theirs).length > 0 ? found : []
 }
 
-const tiny = 1e-9
+/** Price lists have five decimals, so two nodes at half the price may cost this much more. */
+const roundedUp = 5e-6
 
 /**
  * The launched fleet must not cost more than a plain first fit. There are two of those, as the order of pods is
  * arbitrary: one without any product code, and the engine's own without improvements.
  */
-async function priceFindings(given: Case, { settled }: Played): Promise<readonly Finding[]> {
+async function priceFindings(given: Case, { settled, nodes }: Played): Promise<readonly Finding[]> {
   if (settled?.pricePerHour === undefined) return []
+  const least = settled.pricePerHour - nodes * roundedUp
   const plain = firstFitPrice(given)
-  if (plain === undefined || settled.pricePerHour <= plain * (1 + tiny)) return []
+  if (plain === undefined || least <= plain) return []
   const cautious: Case = { ...given, settings: { ...given.settings, compatibility: 'karpenter' } }
   const other = (await play(cautious)).settled?.pricePerHour
-  if (other === undefined || settled.pricePerHour <= other * (1 + tiny)) return []
+  if (other === undefined || least <= other) return []
   const text = `the fleet costs ${settled.pricePerHour} an hour, a plain first fit ${plain}, the product without improvements ${other}`
   return [{ oracle: 'noHigherPrice', text, atMs: settled.atMs }]
 }
