@@ -2,6 +2,7 @@ import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { BuildFailedError, GoMissingError } from './src/binaries.ts'
+import { UnknownMinorError } from './src/components.ts'
 import { StartFailedError, startControlPlane, stopControlPlane } from './src/control-plane.ts'
 
 const usage = `Usage: control-plane.ts start [--dir DIR] [--keep] [--json]
@@ -71,7 +72,7 @@ async function main(): Promise<number> {
   try {
     return await command(given)
   } catch (error) {
-    const expected = [BuildFailedError, GoMissingError, StartFailedError].some(
+    const expected = [BuildFailedError, GoMissingError, StartFailedError, UnknownMinorError].some(
       (kind) => error instanceof kind,
     )
     if (!expected) throw error

@@ -1,13 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 import { SystemClock } from '@tenon/runtime'
 import { BuildFailedError, ensureBinaries, findGo, GoMissingError, missingBinaries } from './src/binaries.ts'
-import { controlPlaneComponents } from './src/components.ts'
+import { controlPlaneComponents, UnknownMinorError } from './src/components.ts'
 import { type ControlPlane, StartFailedError, startControlPlane } from './src/control-plane.ts'
 import { ensurePrometheus } from './src/prometheus.ts'
+
+const suiteFolder = fileURLToPath(new URL('suite/', import.meta.url))
 
 /** The slowest files start first, so that no lane is still busy long after the others. */
 const longestFirst = [
@@ -43,24 +46,39 @@ const onDemand: ReadonlySet<string> = new Set([
   'gang-features',
   'provisioning-requests',
 ])
+
+const usage = `Usage: npm run conformance -- [--kubernetes MINOR] [--test-name-pattern PATTERN] [FILE ...]
+
+  FILE          a file of conformance/suite without .test.ts; without any: all but those that are on demand
+  --kubernetes  a minor version with pinned modules, such as 1.37; TENON_KUBERNETES does the same
+`
+
+interface Arguments {
+  readonly files: readonly string[]
+  /** Passed to `node --test`. */
+  readonly ofTests: readonly string[]
+}
+
 /**
  * Runs the whole suite except on-demand files, or the given files, in parallel lanes: most of a test is waiting
  * for the real cluster. Each lane has its own control plane, which is built if necessary, started, and stopped
- * at the end; its files run one after the other. Arguments with a dash are passed to `node --test`.
+ * at the end; its files run one after the other.
  */
 async function main(): Promise<number> {
+  const given = readArguments()
+  if (given === undefined) return 2
   const missing = missingBinaries(controlPlaneComponents, process.env)
   if (missing.length > 0 && findGo(process.env) === undefined) return withoutGo(new GoMissingError(missing))
   // Before the lanes start, or each of them would build.
   await ensureBinaries(controlPlaneComponents, { environment: process.env, clock, progress: say })
   const start = clock.monotonic()
-  const files = suiteFiles(process.argv.slice(2).filter((argument) => !argument.startsWith('-')))
+  const files = suiteFiles(given.files)
   if (files.some((file) => basename(file) === 'monitoring.test.ts') && !hasPrometheus()) return 1
   const quiet = files.filter((file) => alone.has(nameOf(file)))
   const others = files.filter((file) => !quiet.includes(file))
-  const first = await runLane(quiet)
+  const first = await runLane(quiet, given)
   const count = Math.min(Number(process.env['TENON_CONFORMANCE_LANES'] ?? 3), others.length)
-  const lanes = [first, ...(await Promise.all(Array.from({ length: count }, () => runLane(others))))]
+  const lanes = [first, ...(await Promise.all(Array.from({ length: count }, () => runLane(others, given))))]
   const failed = lanes.flat().filter(({ code }) => code !== 0)
   for (const { file } of failed) say(`FAILED: ${file}`)
   say(
@@ -77,7 +95,7 @@ interface Outcome {
 }
 
 /** Takes files from the list that all lanes share, until it is empty. */
-async function runLane(files: string[]): Promise<readonly Outcome[]> {
+async function runLane(files: string[], given: Arguments): Promise<readonly Outcome[]> {
   let file = files.shift()
   if (file === undefined) return []
   const folder = mkdtempSync(join(tmpdir(), 'tenon-conformance-'))
@@ -87,7 +105,7 @@ async function runLane(files: string[]): Promise<readonly Outcome[]> {
   try {
     for (; file !== undefined && !interrupted.signal.aborted; file = files.shift()) {
       if (!selfMade.has(nameOf(file))) controlPlane ??= await started(folder)
-      outcomes.push({ file, code: await runFile(file, controlPlane) })
+      outcomes.push({ file, code: await runFile(file, controlPlane, given) })
     }
     done = true
   } finally {
@@ -107,19 +125,39 @@ async function started(dir: string): Promise<ControlPlane> {
   return controlPlane
 }
 
+/** Undefined after an error, which is printed. Chooses the version of Kubernetes for this process and its children. */
+function readArguments(): Arguments | undefined {
+  try {
+    const { values, positionals } = parseArgs({
+      allowPositionals: true,
+      options: { kubernetes: { type: 'string' }, 'test-name-pattern': { type: 'string' } },
+    })
+    const strange = positionals.find((name) => !existsSync(join(suiteFolder, `${name}.test.ts`)))
+    if (strange !== undefined) throw new Error(`there is no file ${strange}.test.ts in conformance/suite`)
+    if (values.kubernetes !== undefined) process.env['TENON_KUBERNETES'] = values.kubernetes
+    const pattern = values['test-name-pattern']
+    return {
+      files: positionals,
+      ofTests: pattern === undefined ? [] : [`--test-name-pattern=${pattern}`],
+    }
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n${usage}`)
+    return undefined
+  }
+}
+
 function suiteFiles(wanted: readonly string[]): string[] {
-  const folder = fileURLToPath(new URL('suite/', import.meta.url))
   const rank = (file: string): number => {
     const at = longestFirst.indexOf(nameOf(file))
     return at === -1 ? longestFirst.length : at
   }
-  return readdirSync(folder)
+  return readdirSync(suiteFolder)
     .filter((file) => file.endsWith('.test.ts'))
     .filter((file) =>
       wanted.length === 0 ? !onDemand.has(nameOf(file)) : wanted.some((name) => file === `${name}.test.ts`),
     )
     .sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1))
-    .map((file) => join(folder, file))
+    .map((file) => join(suiteFolder, file))
 }
 
 /** Outside of CI its test may be skipped: it prints so itself. */
@@ -141,13 +179,16 @@ function withoutGo(error: GoMissingError): number {
 }
 
 /** The output of a file is printed when it has ended, so that the lanes' outputs do not mix. */
-async function runFile(file: string, controlPlane: ControlPlane | undefined): Promise<number> {
+async function runFile(
+  file: string,
+  controlPlane: ControlPlane | undefined,
+  { ofTests }: Arguments,
+): Promise<number> {
   const start = clock.monotonic()
   const name = basename(file)
   say(`${name} begins`)
   const options = ['--test', '--test-concurrency=1', '--test-timeout=180000']
-  const passedOn = process.argv.slice(2).filter((argument) => argument.startsWith('-'))
-  const child = spawn(process.execPath, [...options, ...passedOn, file], {
+  const child = spawn(process.execPath, [...options, ...ofTests, file], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       ...process.env,
@@ -201,7 +242,10 @@ stopOnSignals()
 try {
   process.exitCode = await main()
 } catch (error) {
-  if (!(error instanceof BuildFailedError || error instanceof StartFailedError)) throw error
+  const isExpected = [BuildFailedError, StartFailedError, UnknownMinorError].some(
+    (kind) => error instanceof kind,
+  )
+  if (!(isExpected && error instanceof Error)) throw error
   say(error.message)
   process.exitCode = 1
 }

@@ -16,14 +16,12 @@ import {
   buildFlags,
   buildHash,
   type ComponentName,
+  type Environment,
   type GoModule,
   goModules,
   moduleFolder,
   pinnedVersion,
 } from './components.ts'
-
-/** Environment variables that say where binaries come from. */
-export type Environment = Readonly<Record<string, string | undefined>>
 
 export interface BuildOptions {
   readonly environment: Environment
@@ -82,7 +80,7 @@ export async function ensureBinaries(
   if (missing.length > 0) {
     const go = findGo(options.environment)
     if (go === undefined) throw new GoMissingError(missing)
-    for (const module of goModules) {
+    for (const module of goModules(options.environment)) {
       const wanted = missing.filter((name) => name in module.packages)
       if (wanted.length > 0) await build(go, module, wanted, options)
     }
@@ -102,11 +100,11 @@ function locate(name: ComponentName, environment: Environment): string {
   const assets = environment['KUBEBUILDER_ASSETS']
   const given = assets ? join(assets, name) : undefined
   if (given !== undefined && existsSync(given)) return given
-  return join(binFolder(moduleOf(name), environment), name)
+  return join(binFolder(moduleOf(name, environment), environment), name)
 }
 
-function moduleOf(name: ComponentName): GoModule {
-  const module = goModules.find((candidate) => name in candidate.packages)
+function moduleOf(name: ComponentName, environment: Environment): GoModule {
+  const module = goModules(environment).find((candidate) => name in candidate.packages)
   if (module === undefined) throw new Error(`no Go module builds ${name}`)
   return module
 }

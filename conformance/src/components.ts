@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+
+/** Environment variables that say where binaries come from. */
+export type Environment = Readonly<Record<string, string | undefined>>
 
 /** The binary of a program of the control plane, or of one that tests need. */
 export type ComponentName =
@@ -40,8 +43,29 @@ export const controlPlaneComponents: readonly ComponentName[] = [
 
 const modulesFolder = fileURLToPath(new URL('../control-plane/', import.meta.url))
 
-/** The pinned Go modules. Each has its own `go.mod`, because their dependencies' versions conflict. */
-export const goModules: readonly GoModule[] = [
+/** A minor version of Kubernetes that is not pinned, or no version at all. */
+export class UnknownMinorError extends Error {
+  readonly code = 'UNKNOWN_MINOR'
+}
+
+/**
+ * The folder with the pinned modules of Kubernetes.
+ * @param minor such as `1.34`; undefined for the one that every change is tested with.
+ */
+function kubernetesFolder(minor: string | undefined): string {
+  if (minor === undefined || minor === '') return 'kubernetes'
+  const folder = `kubernetes-${minor}`
+  const folders = readdirSync(modulesFolder)
+  if (folders.includes(folder)) return folder
+  const others = folders.flatMap((name) => /^kubernetes-(.+)$/.exec(name)?.[1] ?? []).join(', ')
+  throw new UnknownMinorError(`Kubernetes ${minor} is not pinned; there are ${others}, and the default`)
+}
+
+/**
+ * The pinned Go modules. Each has its own `go.mod`, because their dependencies' versions conflict. TENON_KUBERNETES
+ * chooses the minor version of Kubernetes.
+ */
+export const goModules = (environment: Environment): readonly GoModule[] => [
   {
     folder: 'etcd',
     path: 'go.etcd.io/etcd/server/v3',
@@ -55,7 +79,7 @@ export const goModules: readonly GoModule[] = [
     stamp: () => ({}),
   },
   {
-    folder: 'kubernetes',
+    folder: kubernetesFolder(environment['TENON_KUBERNETES']),
     path: 'k8s.io/kubernetes',
     packages: {
       'kube-apiserver': 'k8s.io/kubernetes/cmd/kube-apiserver',

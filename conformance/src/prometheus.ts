@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import type { Environment } from './binaries.ts'
+import type { Environment } from './components.ts'
 
 /** Paths of the programs. */
 export interface PrometheusPrograms {

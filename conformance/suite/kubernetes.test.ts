@@ -26,7 +26,7 @@ function kubectl(...args: string[]): string {
 }
 
 function kubernetesVersion(): string {
-  const kubernetes = goModules.find((module) => module.folder === 'kubernetes')
+  const kubernetes = goModules(process.env).find((module) => module.path === 'k8s.io/kubernetes')
   assert.ok(kubernetes)
   return pinnedVersion(kubernetes)
 }
