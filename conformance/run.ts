@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { minorOf, testedMinors } from '@tenon/api'
 import { SystemClock } from '@tenon/runtime'
 import { BuildFailedError, ensureBinaries, findGo, GoMissingError, missingBinaries } from './src/binaries.ts'
 import { controlPlaneComponents, UnknownMinorError } from './src/components.ts'
@@ -47,9 +48,32 @@ const onDemand: ReadonlySet<string> = new Set([
   'provisioning-requests',
 ])
 
+/** What a minor other than the default and the newest plays when no file is named, and since when (kubernetes-versions.md 13). */
+const onOlderMinors: Readonly<Record<string, number>> = {
+  crds: 33,
+  preflight: 33,
+  'can-i': 33,
+  'chart-install': 33,
+  lifecycle: 33,
+  drain: 33,
+  takeover: 33,
+  leaders: 33,
+  placement: 33,
+  'scheduling-proof': 33,
+  'planned-placement': 35,
+  devices: 34,
+}
+
+function isPlayed(name: string): boolean {
+  const minor = minorOf(process.env['TENON_KUBERNETES'] ?? '')
+  if (minor === undefined || minor >= testedMinors.newest) return !onDemand.has(name)
+  return (onOlderMinors[name] ?? Number.POSITIVE_INFINITY) <= minor
+}
+
 const usage = `Usage: npm run conformance -- [--kubernetes MINOR] [--test-name-pattern PATTERN] [FILE ...]
 
-  FILE          a file of conformance/suite without .test.ts; without any: all but those that are on demand
+  FILE          a file of conformance/suite without .test.ts; without any: all but those that are on demand, and what
+                concerns versions on older ones
   --kubernetes  a minor version with pinned modules, such as 1.37; TENON_KUBERNETES does the same
 `
 
@@ -154,7 +178,7 @@ function suiteFiles(wanted: readonly string[]): string[] {
   return readdirSync(suiteFolder)
     .filter((file) => file.endsWith('.test.ts'))
     .filter((file) =>
-      wanted.length === 0 ? !onDemand.has(nameOf(file)) : wanted.some((name) => file === `${name}.test.ts`),
+      wanted.length === 0 ? isPlayed(nameOf(file)) : wanted.some((name) => file === `${name}.test.ts`),
     )
     .sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1))
     .map((file) => join(suiteFolder, file))
