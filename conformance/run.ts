@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -10,6 +10,7 @@ import { BuildFailedError, ensureBinaries, findGo, GoMissingError, missingBinari
 import { controlPlaneComponents, UnknownMinorError } from './src/components.ts'
 import { type ControlPlane, StartFailedError, startControlPlane } from './src/control-plane.ts'
 import { ensurePrometheus } from './src/prometheus.ts'
+import { recordRun } from './src/recorded-runs.ts'
 
 const suiteFolder = fileURLToPath(new URL('suite/', import.meta.url))
 
@@ -70,15 +71,17 @@ function isPlayed(name: string): boolean {
   return (onOlderMinors[name] ?? Number.POSITIVE_INFINITY) <= minor
 }
 
-const usage = `Usage: npm run conformance -- [--kubernetes MINOR] [--test-name-pattern PATTERN] [FILE ...]
+const usage = `Usage: npm run conformance -- [--kubernetes MINOR] [--record] [--test-name-pattern PATTERN] [FILE ...]
 
   FILE          a file of conformance/suite without .test.ts; without any: all but those that are on demand, and what
                 concerns versions on older ones
   --kubernetes  a minor version with pinned modules, such as 1.37; TENON_KUBERNETES does the same
+  --record      writes the result into docs/versions.md
 `
 
 interface Arguments {
   readonly files: readonly string[]
+  readonly isRecorded: boolean
   /** Passed to `node --test`. */
   readonly ofTests: readonly string[]
 }
@@ -105,6 +108,15 @@ async function main(): Promise<number> {
   const lanes = [first, ...(await Promise.all(Array.from({ length: count }, () => runLane(others, given))))]
   const failed = lanes.flat().filter(({ code }) => code !== 0)
   for (const { file } of failed) say(`FAILED: ${file}`)
+  const [version = ''] = versions
+  if (given.isRecorded && version !== '')
+    recordRun({
+      version,
+      date: new Date(clock.now()).toISOString().slice(0, 10),
+      commit: execFileSync('git', ['rev-parse', '--short=9', 'HEAD'], { encoding: 'utf8' }).trim(),
+      seconds: Math.round((clock.monotonic() - start) / 1000),
+      files: Object.fromEntries(lanes.flat().map(({ file, code }) => [nameOf(file), code === 0])),
+    })
   say(
     `suite ended, ${failed.length} of ${lanes.flat().length} files failed, after ${seconds(clock.monotonic() - start)}`,
   )
@@ -145,6 +157,7 @@ async function runLane(files: string[], given: Arguments): Promise<readonly Outc
 async function started(dir: string): Promise<ControlPlane> {
   const start = clock.monotonic()
   const controlPlane = await startControlPlane({ dir })
+  versions.add(controlPlane.version)
   say(`Kubernetes ${controlPlane.version} is ready after ${seconds(clock.monotonic() - start)}`)
   return controlPlane
 }
@@ -154,7 +167,11 @@ function readArguments(): Arguments | undefined {
   try {
     const { values, positionals } = parseArgs({
       allowPositionals: true,
-      options: { kubernetes: { type: 'string' }, 'test-name-pattern': { type: 'string' } },
+      options: {
+        kubernetes: { type: 'string' },
+        record: { type: 'boolean' },
+        'test-name-pattern': { type: 'string' },
+      },
     })
     const strange = positionals.find((name) => !existsSync(join(suiteFolder, `${name}.test.ts`)))
     if (strange !== undefined) throw new Error(`there is no file ${strange}.test.ts in conformance/suite`)
@@ -162,6 +179,7 @@ function readArguments(): Arguments | undefined {
     const pattern = values['test-name-pattern']
     return {
       files: positionals,
+      isRecorded: values.record === true,
       ofTests: pattern === undefined ? [] : [`--test-name-pattern=${pattern}`],
     }
   } catch (error) {
@@ -260,6 +278,8 @@ function say(line: string): void {
 
 const clock = new SystemClock()
 const children = new Set<ChildProcess>()
+/** Of the control planes that were started. */
+const versions = new Set<string>()
 const interrupted = new AbortController()
 stopOnSignals()
 

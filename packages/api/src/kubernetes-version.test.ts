@@ -32,4 +32,5 @@ test('VER-61 charts and docs say the same range', () => {
     assert.match(text(chart), new RegExp(`^kubeVersion: '>=1\\.${oldest}\\.0-0'$`, 'm'))
   const row = new RegExp(`older than Kubernetes 1\\.${oldest} \\| it is newer than 1\\.${newest} `)
   assert.match(text('docs/ask/preflight.md'), row)
+  assert.match(text('docs/versions.md'), new RegExp(`tested with 1\\.${oldest} to 1\\.${newest};`))
 })
