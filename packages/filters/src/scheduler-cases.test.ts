@@ -108,7 +108,7 @@ describe('RPB-41 the filters decide as kube-scheduler', () => {
     }
   })
 
-  test('about zone labels of volumes', () => {
+  test('VER-37 about zone labels of volumes', () => {
     for (const each of volumeZoneCases) {
       const volumes = new VolumeIndex()
       volumes.setClaim(aClaim('v'))

@@ -93,9 +93,22 @@ describe('where volumes let a pod run', () => {
   })
 
   test('zone labels of a volume restrict the pod, as the scheduler reads them', () => {
-    const labelled = aVolume('pv', undefined, { labels: { [labels.zone]: 'zone-1__zone-2' } })
-    const lookups = lookupsOf(aBoundClaim('data', 'pv'), labelled)
-    assert.deepEqual(alternatives(aPodUsing('data'), lookups), [[zone('zone-1', 'zone-2')]])
+    const found = (spec?: PersistentVolume['spec']) => {
+      const labelled = aVolume('pv', spec, { labels: { [labels.zone]: 'zone-1__zone-2' } })
+      return alternatives(aPodUsing('data'), lookupsOf(aBoundClaim('data', 'pv'), labelled))
+    }
+    const absent = (key: string) => ({ key, operator: 'DoesNotExist' })
+    const unlabelled = [absent(labels.zone), absent(labels.region)]
+    assert.deepEqual(found(), [[zone('zone-1', 'zone-2')], unlabelled])
+    const bound = (...terms: readonly NodeSelectorRequirement[]) => ({
+      nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions: terms }] } },
+    })
+    const rack = isIn('example.com/rack', 'r1')
+    assert.deepEqual(found(bound(rack)), [
+      [rack, zone('zone-1', 'zone-2')],
+      [rack, ...unlabelled],
+    ])
+    assert.deepEqual(found(bound(zone('zone-1'))), [[zone('zone-1'), zone('zone-1', 'zone-2')]])
   })
 
   describe('RPT-8 claims of a class that provisions nothing', () => {

@@ -291,14 +291,26 @@ function boundTerms(volume: PersistentVolume): readonly Alternative[] | undefine
   return isLocal ? terms?.map((term) => term.filter(({ key }) => key !== labels.hostname)) : terms
 }
 
-/** One alternative per required term; undefined when they cannot be read. */
+/** The alternatives of a volume's node affinity and zone labels; undefined when they cannot be read. */
 function requiredTerms(volume: PersistentVolume): readonly Alternative[] | undefined {
   const terms = volume.spec.nodeAffinity?.required?.nodeSelectorTerms ?? []
   if (misfits(terms, nodeSelectorTerms).length > 0) return undefined
   const stated = terms.map((term) => term.matchExpressions ?? []).filter((term) => term.length > 0)
   const zones = zoneLabelTerms(volume)
-  return stated.length === 0 && zones.length > 0 ? [zones] : stated.map((term) => [...term, ...zones])
+  if (zones.length === 0) return stated
+  if (stated.length === 0) return [zones, withoutZones]
+  const unlabelled = stated.filter((term) => canBothHold(term, withoutZones))
+  return [
+    ...stated.map((term) => [...term, ...zones]),
+    ...unlabelled.map((term) => [...term, ...withoutZones]),
+  ]
 }
+
+/** kube-scheduler does not compare zones with a node that has no zone label at all. */
+const withoutZones: Alternative = [...new Set(zoneLabels.map(normalizedLabel))].map((key) => ({
+  key,
+  operator: 'DoesNotExist',
+}))
 
 /** Zone and region labels of volumes without node affinity; several values are joined by `__`. */
 function zoneLabelTerms({ metadata }: PersistentVolume): Alternative {

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { PodSpec, Taint } from '@tenon/api'
-import { nodeTermCases, tolerationCases } from '@tenon/api/scheduler-cases'
+import { normalizedLabel, type PodSpec, type Taint } from '@tenon/api'
+import { nodeTermCases, tolerationCases, volumeZoneCases } from '@tenon/api/scheduler-cases'
+import { aBoundClaim, aPodUsing, aVolume, lookupsOf } from '../eligibility/storage.test-support.ts'
+import { resolveVolumes, volumesAdmit } from '../eligibility/volumes.ts'
 import { worstCase } from '../testing/worst-cases.test-support.ts'
 import { schedule } from './schedule.ts'
 
@@ -36,5 +38,20 @@ test('RPB-41 the engine decides as kube-scheduler about tolerations and node aff
       nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [each.term] } },
     }
     assert.equal(fits(each.labels, [], { affinity }), each.isMet, JSON.stringify(each))
+  }
+})
+
+test('VER-37 a volume with zone labels is reached from the nodes that kube-scheduler accepts', () => {
+  const policy = { wellKnownLabels: new Set<string>() }
+  // The engine reads beta labels of nodes as their successors.
+  const cases = volumeZoneCases.filter(({ node }) =>
+    Object.keys(node).every((key) => key === normalizedLabel(key)),
+  )
+  assert.ok(cases.length > 7)
+  for (const each of cases) {
+    const volume = aVolume('pv', undefined, { labels: each.volume })
+    const volumes = resolveVolumes(aPodUsing('data'), lookupsOf(aBoundClaim('data', 'pv'), volume), policy)
+    assert.ok(!('kind' in volumes))
+    assert.equal(volumesAdmit(volumes, each.node), each.isReachable, JSON.stringify(each))
   }
 })
