@@ -89,6 +89,56 @@ describe('volumes', () => {
     assert.deepEqual(await places(cluster), { eleventh: 'new', sharing: 'node' })
   })
 
+  const attached = (name: string): readonly KubeObject[] => [
+    storage(
+      kinds.persistentVolume,
+      { name: `pv-${name}` },
+      {
+        spec: {
+          csi: { driver: 'csi.example.com', volumeHandle: name },
+          claimRef: { namespace: 'default', name },
+        },
+      },
+    ),
+    storage(
+      kinds.volumeAttachment,
+      { name: `csi-${name}` },
+      {
+        spec: {
+          attacher: 'csi.example.com',
+          nodeName: 'node',
+          source: { persistentVolumeName: `pv-${name}` },
+        },
+      },
+    ),
+  ]
+  const limitedTo = (count: number) =>
+    storage(
+      kinds.csiNode,
+      { name: 'node' },
+      { spec: { drivers: [{ name: 'csi.example.com', nodeID: 'node', allocatable: { count } }] } },
+    )
+
+  test('VER-32 after three attachments of no pod, a limit of four leaves room for one volume', async () => {
+    const volumes = ['a', 'b', 'c'].flatMap(attached)
+    const cluster = aCluster(storageClass, limitedTo(4), ...volumes, ...names.slice(0, 2).map(claimed))
+    cluster.see(aWaitingPod('first', mounting('claim-0')))
+    assert.deepEqual(await places(cluster), { first: 'node' })
+    cluster.see(aPod('first', 'node', mounting('claim-0')), aWaitingPod('second', mounting('claim-1')))
+    assert.deepEqual(await places(cluster), { second: 'new' })
+    cluster.see(limitedTo(2), aWaitingPod('plain'))
+    assert.deepEqual(await places(cluster), { second: 'new', plain: 'node' })
+  })
+
+  test('VER-31 a limit that changes on a live node holds from the next decision on', async () => {
+    const cluster = aCluster(storageClass, limitedTo(2), ...names.slice(0, 3).map(claimed))
+    cluster.see(...names.slice(0, 2).map((name) => aPod(`holder-${name}`, 'node', mounting(name))))
+    cluster.see(aWaitingPod('third', mounting('claim-2')))
+    assert.deepEqual(await places(cluster), { third: 'new' })
+    cluster.see(limitedTo(5))
+    assert.deepEqual(await places(cluster), { third: 'node' })
+  })
+
   test('STA-28 a node stays known when the claim of a pod on it is missing', async () => {
     const cluster = aCluster(storageClass, csiNode, aPod('holder', 'node', mounting('gone')))
     cluster.see(aWaitingPod('new'), claimed('claim-0'), aWaitingPod('mounting', mounting('claim-0')))

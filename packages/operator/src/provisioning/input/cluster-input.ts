@@ -1,5 +1,5 @@
 /** The cluster part of the engine's input: nodes, plans, DaemonSets, and where pods run. */
-import { type CsiNode, labels, type Node, type Pod } from '@tenon/api'
+import { type CsiNode, labels, type Node, ownValue, type Pod, type VolumeAttachment } from '@tenon/api'
 import {
   attachedClaims,
   type NodeInput,
@@ -139,10 +139,12 @@ export function nodeInputOf(
     known = { use, csiNode, bare, input: withStorage(bare, nodeStorage(csiNode, [], lookups)) }
     inputs.set(state, known)
   }
+  const attachments = deps.caches.volumeAttachments.byIndex(indexes.byNode, name)
   // The same object, so that comparisons see at once that nothing has changed.
-  if (state.isInitialized && use.podsWithVolumes.length === 0) return known.input
+  if (state.isInitialized && use.podsWithVolumes.length === 0 && attachments.length === 0) return known.input
   const expected = state.isInitialized ? {} : attachLimits.expectedOf(typeOf(state))
-  const input = withStorage(known.bare, nodeStorage(csiNode, use.podsWithVolumes, lookups, expected))
+  const storage = nodeStorage(csiNode, use.podsWithVolumes, lookups, expected, attachments)
+  const input = withStorage(known.bare, storage)
   const isDoubtful = isInitializationDoubtful(state, deps.settings, deps.clock.now())
   return isDoubtful ? { ...input, takesOnlyPlanned: true } : input
 }
@@ -245,10 +247,16 @@ function isPreempted({ metadata, status }: Pod, nowMs: number): boolean {
 /** Lookups of volumes, and of the nodes that attach them. */
 type VolumeCaches = Pick<
   Caches,
-  'csiNodes' | 'nodes' | 'persistentVolumeClaims' | 'persistentVolumes' | 'pods' | 'storageClasses'
+  | 'csiNodes'
+  | 'nodes'
+  | 'persistentVolumeClaims'
+  | 'persistentVolumes'
+  | 'pods'
+  | 'storageClasses'
+  | 'volumeAttachments'
 >
 
-export function volumeLookups(caches: Omit<VolumeCaches, 'csiNodes'>): VolumeLookups {
+export function volumeLookups(caches: Omit<VolumeCaches, 'csiNodes' | 'volumeAttachments'>): VolumeLookups {
   return {
     claim: (namespace, name) => caches.persistentVolumeClaims.get({ namespace, name }),
     volume: (name) => caches.persistentVolumes.get({ name }),
@@ -265,12 +273,14 @@ export function volumeLookups(caches: Omit<VolumeCaches, 'csiNodes'>): VolumeLoo
 /**
  * Volumes of a node's pods and how many of each driver it can attach; `pods` must be well-formed.
  * @param expected limits that hold until the node's CSINode has its own.
+ * @param attachments those of the node; they count whether or not a pod uses them (kubernetes-versions.md 5).
  */
 function nodeStorage(
   csiNode: CsiNode | undefined,
   pods: readonly Pod[],
   lookups: VolumeLookups,
   expected: Readonly<Record<string, number>> = {},
+  attachments: readonly VolumeAttachment[] = [],
 ): NodeStorage {
   const volumeLimits = csiNode === undefined ? expected : { ...expected, ...limitsOf(csiNode) }
   // Without a limit attached volumes do not matter.
@@ -284,8 +294,28 @@ function nodeStorage(
       inUse.set(driver, known)
     }
   }
+  addAttached(inUse, attachments, volumeLimits, lookups)
   return {
     volumeLimits,
     volumesInUse: Object.fromEntries([...inUse].map(([driver, claims]) => [driver, [...claims].toSorted()])),
+  }
+}
+
+/** Adds volumes that are attached to a node to the claims of its pods, up to its limits. */
+function addAttached(
+  inUse: Map<string, Set<string>>,
+  attachments: readonly VolumeAttachment[],
+  limits: Readonly<Record<string, number>>,
+  lookups: VolumeLookups,
+): void {
+  for (const { metadata, spec } of attachments) {
+    const limit = ownValue(limits, spec.attacher)
+    const volume = lookups.volume(spec.source.persistentVolumeName ?? '')
+    const known = inUse.get(spec.attacher) ?? new Set()
+    // Nothing is placed on a node over its limit, but kube-scheduler still gives it pods without volumes.
+    if (limit === undefined || volume?.spec.csi === undefined || known.size >= limit) continue
+    const { claimRef } = volume.spec
+    known.add(claimRef === undefined ? metadata.name : `${claimRef.namespace ?? ''}/${claimRef.name ?? ''}`)
+    inUse.set(spec.attacher, known)
   }
 }
