@@ -390,6 +390,13 @@ export interface CsiNode extends KubeObject {
   }
 }
 
+export interface CsiDriver extends KubeObject {
+  readonly spec: {
+    /** Whether pods with volumes of the driver need a node that runs it (VolumeLimitScaling). */
+    readonly preventPodSchedulingIfMissing?: boolean
+  }
+}
+
 export interface VolumeAttachment extends KubeObject {
   readonly spec: {
     readonly attacher: string

@@ -7,6 +7,7 @@ import type {
 } from './devices.ts'
 import type {
   ConfigMap,
+  CsiDriver,
   CsiNode,
   DaemonSet,
   KubeObject,
@@ -92,6 +93,7 @@ export const kinds = {
   ),
   lease: grouped<Lease>('coordination.k8s.io', 'v1', 'Lease', 'leases', true),
   storageClass: grouped<StorageClass>('storage.k8s.io', 'v1', 'StorageClass', 'storageclasses', false),
+  csiDriver: grouped<CsiDriver>('storage.k8s.io', 'v1', 'CSIDriver', 'csidrivers', false),
   csiNode: grouped<CsiNode>('storage.k8s.io', 'v1', 'CSINode', 'csinodes', false),
   volumeAttachment: grouped<VolumeAttachment>(
     'storage.k8s.io',

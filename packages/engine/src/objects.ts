@@ -25,6 +25,7 @@ export { problemText } from './input/problem-text.ts'
 export type { AllocatedDevice, DeviceAllocation, DevicesInput } from './input/devices.ts'
 export type {
   AttachLimits,
+  MissingDrivers,
   DaemonInput,
   NodeInput,
   PodGroupInput,

@@ -152,6 +152,11 @@ const templateRows: Readonly<Record<TemplateReason['kind'], Row<TemplateReason>>
     ],
     words: /csi\.my\.cloud/,
   },
+  driverMissing: {
+    because: 'it is learned from nodes that went without the driver for minutes',
+    reason: { kind: 'driverMissing', driver: 'csi.my.cloud' },
+    words: /nodes do not run CSI driver csi\.my\.cloud/,
+  },
   topology: {
     objects: [aPool('blue'), web({ topologySpreadConstraints: [zoneSpread] })],
     words: /spread constraint over rack cannot be met/,

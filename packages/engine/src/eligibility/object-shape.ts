@@ -239,6 +239,9 @@ const csiNode = object({
     ),
   }),
 })
+const csiDriver = object({
+  spec: fields({ preventPodSchedulingIfMissing: optional(truth) }),
+})
 const volumeAttachment = object({
   spec: fields({
     attacher: optional(text),
@@ -359,6 +362,7 @@ const shapes: ReadonlyMap<string, Shape> = new Map([
   ['PersistentVolumeClaim', persistentVolumeClaim],
   ['PersistentVolume', persistentVolume],
   ['StorageClass', storageClass],
+  ['CSIDriver', csiDriver],
   ['CSINode', csiNode],
   ['VolumeAttachment', volumeAttachment],
   ['NodeOverlay', nodeOverlay],

@@ -32,6 +32,8 @@ export interface NodeInput {
   readonly volumeLimits?: Readonly<Record<string, number>>
   /** Volume claims of bound pods. */
   readonly volumesInUse?: VolumeUse
+  /** CSI drivers that pods with their volumes need and that the node lacks (kubernetes-versions.md 5). */
+  readonly missingDrivers?: readonly string[]
   /** Whether the node is under `consolidateAfter`, so that pods of candidates may not move there (scheduling.md 14). */
   readonly refusesCandidatePods?: boolean
   /** Whether the node may never become ready, so that only pods planned for it may be placed there. */
@@ -48,6 +50,9 @@ export interface AttachLimits {
   readonly others: Readonly<Record<string, number>>
 }
 
+/** Names of CSI drivers, by name of the instance type; types that are not listed lack none. */
+export type MissingDrivers = Readonly<Record<string, readonly string[]>>
+
 /** A NodePool that may launch nodes, with its instance types. */
 export interface PoolInput {
   readonly nodePool: NodePool
@@ -56,6 +61,11 @@ export interface PoolInput {
   readonly defaults?: { readonly labels: Readonly<Record<string, string>>; readonly taints: readonly Taint[] }
   /** Capacity of the pool's existing nodes; `nodes` is their number. */
   readonly usage: Resources
+  /**
+   * CSI drivers that pods with their volumes need and that new nodes will lack, by name of the instance type
+   * (kubernetes-versions.md 5).
+   */
+  readonly missingDrivers?: MissingDrivers
   /** Shares of the limits of claims that the usage does not include yet; absent = none. */
   readonly reserved?: Resources
 }

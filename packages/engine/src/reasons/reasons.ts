@@ -53,6 +53,8 @@ export type TemplateReason =
       readonly volumes: number
       readonly limit: number
     }
+  /** The pod has volumes of a CSI driver that new nodes of all instance types lack. */
+  | { readonly kind: 'driverMissing'; readonly driver: string }
   | {
       readonly kind: 'topology'
       readonly rule: 'spread' | 'affinity' | 'antiAffinity'
@@ -230,6 +232,11 @@ export function renderTemplateReason(reason: TemplateReason, nodePool: string): 
       return (
         `the pod has ${reason.volumes} volumes of CSI driver ${reason.driver}, and nodes attach at most ` +
         `${reason.limit} (CSINode, spec.drivers[].allocatable.count); use fewer volumes in one pod`
+      )
+    case 'driverMissing':
+      return (
+        `nodes do not run CSI driver ${reason.driver}, which the pod's volumes need ` +
+        '(CSIDriver, spec.preventPodSchedulingIfMissing); let its node plugin run on nodes of the NodePool'
       )
     case 'topology':
       return renderTopology(reason)

@@ -78,7 +78,7 @@ export class CompiledProblem {
     this.packings = packings
     this.space = new ResourceSpace(reader.vectors)
     this.devices = problem.devices && new CompiledDevices(problem.devices)
-    this.attachments = new Attachments(problem.attachLimits, this.space)
+    this.attachments = new Attachments(problem.attachLimits, problem.pools, this.space)
     this.#requests = problem.shapes.map(({ spec, status, attachments }) => {
       try {
         return { ...podRequests(spec, status), ...attachmentAmounts(attachments) }

@@ -271,11 +271,11 @@ function filterReason(
   if (!isHeld && isBeyondLimits(shape, target, context)) return { kind: 'limits', isOfSuiting: true }
   if (open.length === 0) return { kind: 'hostPortClash', taken: takenPorts(target.allowed, shape.hostPorts) }
   const { attachments } = context.compiled
-  const matching = open.filter((row) => meets(row.type, requirements))
-  const exceeded = attachments.exceeded(
-    shape.amounts,
-    matching.map(({ type }) => type.type.name),
-  )
+  const matching = open.filter((row) => meets(row.type, requirements)).map(({ type }) => type.type.name)
+  const { input } = context.compiled.poolOf(target.template)
+  const driver = attachments.missing(shape.amounts, input, matching)
+  if (driver !== undefined) return { kind: 'driverMissing', driver }
+  const exceeded = attachments.exceeded(shape.amounts, matching)
   if (exceeded !== undefined) return { kind: 'attachLimit', ...exceeded }
   return typeReason(shape, requirements, rows, context)
 }

@@ -213,7 +213,7 @@ export function compileTemplate(
     const daemons = loadOf(type)
     const room = space.vector(group.allocatable)
     takeFrom(room, daemons.amounts)
-    context.attachments.limit(room, type.type.name)
+    context.attachments.limit(room, pool.input, type.type.name)
     return { index: row, type, group, room, capacity: space.vector(type.type.capacity), daemons }
   })
   return {
@@ -249,7 +249,7 @@ export function roomsOf(
     return allocatableGroups({ ...type, offerings }).map(({ allocatable }) => {
       const room = context.space.vector(allocatable)
       takeFrom(room, daemons.amounts)
-      context.attachments.limit(room, type.name)
+      context.attachments.limit(room, pool.input, type.name)
       return { room }
     })
   }

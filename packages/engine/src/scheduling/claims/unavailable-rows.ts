@@ -36,7 +36,7 @@ export function unavailableRowsOf(pool: CompiledPool, context: TemplateContext):
       const daemons = loadOn(type)
       const room = space.vector(allocatable)
       takeFrom(room, daemons.amounts)
-      attachments.limit(room, type.type.name)
+      attachments.limit(room, pool.input, type.type.name)
       return offerings.flatMap((offering): readonly UnavailableRow[] => {
         const { requirements: stated, pricePerHour, unavailability } = offering
         const requirements = parseRequirements(stated)

@@ -247,7 +247,9 @@ export class NodeQueue {
 }
 
 function attaches({ input, volumes }: NodeFill, more: VolumeUse | undefined): boolean {
-  return more === undefined || withinVolumeLimits(input.volumeLimits ?? {}, volumes, more)
+  if (more === undefined) return true
+  const lacks = input.missingDrivers?.some((driver) => (ownValue(more, driver) ?? []).length > 0) === true
+  return !lacks && withinVolumeLimits(input.volumeLimits ?? {}, volumes, more)
 }
 
 function united(a: VolumeUse, b: VolumeUse): VolumeUse {

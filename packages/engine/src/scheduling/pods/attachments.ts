@@ -3,7 +3,7 @@
  * resource. A claim that several pods of a new node share counts for each of them.
  */
 import { type Resources, ownValue } from '@tenon/api'
-import type { AttachLimits } from '../../input/input.ts'
+import type { AttachLimits, PoolInput } from '../../input/input.ts'
 import type { Amounts, ResourceSpace } from './resource-space.ts'
 
 /** Resource names contain no space, so it cannot collide. */
@@ -23,18 +23,32 @@ export function withoutAttachments(amounts: Resources): Resources {
   return Object.fromEntries(Object.entries(amounts).filter(([name]) => !name.startsWith(prefix)))
 }
 
-/** Attach limits of new nodes. */
+/** CSI drivers whose volumes are counted on new nodes. */
+export function countedDrivers(
+  limits: AttachLimits | undefined,
+  pools: readonly PoolInput[],
+): ReadonlySet<string> {
+  const missing = pools.flatMap(({ missingDrivers = {} }) => Object.values(missingDrivers).flat())
+  return new Set([...Object.keys(limits?.others ?? {}), ...missing])
+}
+
+/** CSI drivers that a new node of the pool and the instance type lacks. */
+function missingOn({ missingDrivers }: PoolInput, instanceType: string): readonly string[] {
+  return ownValue(missingDrivers, instanceType) ?? []
+}
+
+/** Attach limits of new nodes. A driver that nodes lack attaches none. */
 export class Attachments {
   readonly #limits: AttachLimits
   readonly #space: ResourceSpace
   readonly #drivers: readonly string[]
 
   /** Adds the drivers to the space. */
-  constructor(limits: AttachLimits, space: ResourceSpace) {
+  constructor(limits: AttachLimits, pools: readonly PoolInput[], space: ResourceSpace) {
     this.#limits = limits
     this.#space = space
-    this.#drivers = Object.keys(limits.others)
-    space.add(attachmentAmounts(limits.others))
+    this.#drivers = [...countedDrivers(limits, pools)]
+    space.add(attachmentAmounts(Object.fromEntries(this.#drivers.map((driver) => [driver, 0]))))
   }
 
   /** Removes the limits of a room: volumes of existing nodes are counted one by one elsewhere. */
@@ -42,9 +56,21 @@ export class Attachments {
     for (const driver of this.#drivers) room[this.#indexOf(driver)] = unlimited
   }
 
-  /** Sets the attach limits of an instance type for a new node. */
-  limit(room: Amounts, instanceType: string): void {
+  /** Sets the attach limits of a new node of the pool and the instance type. */
+  limit(room: Amounts, pool: PoolInput, instanceType: string): void {
     for (const driver of this.#drivers) room[this.#indexOf(driver)] = this.#limitOf(instanceType, driver)
+    for (const driver of missingOn(pool, instanceType)) room[this.#indexOf(driver)] = 0
+  }
+
+  /** The first driver with volumes in `amounts` that new nodes of all the instance types lack. */
+  missing(amounts: Amounts, pool: PoolInput, instanceTypes: readonly string[]): string | undefined {
+    const [first, ...others] = instanceTypes
+    if (first === undefined) return undefined
+    return missingOn(pool, first).find(
+      (driver) =>
+        (amounts[this.#indexOf(driver)] as number) > 0 &&
+        others.every((type) => missingOn(pool, type).includes(driver)),
+    )
   }
 
   /** The first driver whose volumes in `amounts` exceed the limits of all the instance types. */
@@ -65,7 +91,7 @@ export class Attachments {
     const own = Object.hasOwn(byType, instanceType) ? ownValue(byType, instanceType) : undefined
     return own !== undefined && Object.hasOwn(own, driver)
       ? (ownValue(own, driver) as number)
-      : (ownValue(others, driver) as number)
+      : (ownValue(others, driver) ?? unlimited)
   }
 
   #indexOf(driver: string): number {

@@ -15,6 +15,7 @@ import {
 import { compareText } from '../../input/compare-text.ts'
 import type { DevicesInput } from '../../input/devices.ts'
 import { invalidFields, shapeProblemText } from '../../eligibility/input-shapes.ts'
+import { countedDrivers } from '../pods/attachments.ts'
 import { withoutPreferences } from '../pods/relaxation.ts'
 import { finished } from '../../steps.ts'
 import { type HostNames, hostNames, withHostNames } from './spec-reading.ts'
@@ -222,6 +223,7 @@ class PodReader {
   /** Label keys that some selector of a pending pod names. */
   readonly selectorKeys = new Set<string>()
   readonly #input: SchedulingInput
+  readonly #countedDrivers: ReadonlySet<string>
   readonly #hostOf: HostNames
   readonly #specs = new Map<string, number>()
   readonly #reduced: PodSpec[] = []
@@ -243,6 +245,7 @@ class PodReader {
 
   constructor(input: SchedulingInput, known: SpecCache) {
     this.#input = input
+    this.#countedDrivers = countedDrivers(input.attachLimits, input.pools)
     this.#hostOf = hostNames(input.nodes, input.topology.nodes)
     this.#read = known.reading()
     this.#claimKeys = input.devices && new ClaimKeys(input.devices)
@@ -352,9 +355,8 @@ class PodReader {
   }
 
   #attachmentsOf(volumes: PodVolumes | undefined): ShapeSource['attachments'] {
-    const { others } = this.#input.attachLimits ?? noAttachLimits
     const counts = Object.entries(volumes?.claims ?? {}).flatMap(([driver, claims]) =>
-      Object.hasOwn(others, driver) ? [[driver, new Set(claims).size] as const] : [],
+      this.#countedDrivers.has(driver) ? [[driver, new Set(claims).size] as const] : [],
     )
     return counts.length === 0 ? noAttachments : Object.fromEntries(counts)
   }

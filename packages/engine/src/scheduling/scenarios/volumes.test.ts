@@ -311,6 +311,48 @@ describe('RPT-7 claims for one pod alone', () => {
   })
 })
 
+describe('CSI drivers that pods with their volumes need', () => {
+  const lacking = { missingDrivers: [driver] }
+  const ofType = (...types: readonly string[]) =>
+    Object.fromEntries(types.map((name) => [name, [driver]] as const))
+  const poolLacking = (...types: readonly string[]) => [
+    { ...aPoolInput(aPool(), typesIn(...zones)), missingDrivers: ofType(...types) },
+  ]
+  const typeNames = typesIn(...zones).map(({ name }) => name)
+
+  test('VER-27 a node without the driver refuses pods with its volumes, and a node is launched', () => {
+    const pod = aPod()
+    const { claims, placements } = scheduled([[pod, attached('default/a')]], {
+      nodes: [aNode('n1', lacking)],
+    })
+    assert.deepEqual(
+      [placements.length, claims.map((claim) => podNames(claim.pods))],
+      [0, [[pod.metadata.name]]],
+    )
+  })
+
+  test('VER-30 pods without its volumes do not need the driver', () => {
+    const elsewhere = { alternatives: [], claims: { 'csi.other.example': ['default/a'] } }
+    const pairs = [
+      [aPod(), elsewhere],
+      [aPod(), reachable()],
+    ] as const
+    const { claims, placements } = scheduled(pairs, { nodes: [aNode('n1', lacking)] })
+    assert.deepEqual([placements.length, claims.length], [2, 0])
+  })
+
+  test('VER-27 no node is launched of types that lack the driver, and the driver is named', () => {
+    const pod = aPod()
+    const result = scheduled([[pod, attached('default/a')]], { pools: poolLacking(...typeNames) })
+    assert.deepEqual(result.claims, [])
+    assert.match(failureTexts(result)[pod.metadata.name] ?? '', /do not run CSI driver ebs\.csi\.aws\.com/)
+    const [first = '', ...others] = typeNames
+    const [claim] = scheduled([[pod, attached('default/a')]], { pools: poolLacking(...others) }).claims
+    assert.deepEqual(claim?.instanceTypes, [first])
+    assert.equal(scheduled([[pod, reachable()]], { pools: poolLacking(...typeNames) }).claims.length, 1)
+  })
+})
+
 describe('RPT-3 attach limits that nodes have told', () => {
   const volumesOf = (...names: readonly string[]) => attached(...names.map((name) => `default/${name}`))
   const limits = (count: number, byType: AttachLimits['byType'] = {}): Partial<SchedulingInput> => ({
