@@ -3,6 +3,7 @@ import {
   type CapacityBuffer,
   type ConfigMap,
   consumedBy,
+  type CsiDriver,
   type CsiNode,
   type DaemonSet,
   type DeviceClass,
@@ -79,6 +80,8 @@ export interface Caches {
   readonly persistentVolumes: Cache<PersistentVolume>
   readonly storageClasses: Cache<StorageClass>
   readonly csiNodes: Cache<CsiNode>
+  /** Not in compatibility mode, as Karpenter does not read it; without rights it stays empty. */
+  readonly csiDrivers?: Cache<CsiDriver>
   readonly nodeClasses: readonly Cache<NodeClass>[]
   /** The ConfigMap `tenon-brake`; undefined if the namespace of the controller is unknown. */
   readonly brakeConfigMaps?: Cache<ConfigMap>
@@ -195,6 +198,14 @@ export function openCaches(
     persistentVolumes: trimmed(kinds.persistentVolume),
     storageClasses: trimmed(kinds.storageClass),
     csiNodes: trimmed(kinds.csiNode),
+    ...(policyOf(settings).learns && {
+      csiDrivers: registry.cache(kinds.csiDriver, {
+        transform: readable(kinds.csiDriver.kind, keptObject<CsiDriver>, onRead),
+        fields: objectFields,
+        // ClusterRoles of earlier versions do not grant it.
+        isOptional: 'ifRefused',
+      }),
+    }),
     ...openDevices(registry, settings.ignoreDraRequests, onRead),
     ...(settings.defaultSpread.length > 0 && { applications: openApplications(registry, onRead) }),
     ...(settings.featureGates.capacityBuffer && { buffers: openBuffers(registry, podTemplates, onRead) }),

@@ -19,6 +19,7 @@ import { type Caches, indexes } from './caches.ts'
 import { isUnreadable, isWhole, unreadableText } from './readable.ts'
 import { type Policy, policyOf, type Settings } from '../settings.ts'
 import { AttachLimits } from './nodes/attach-limits.ts'
+import { VolumeDrivers } from './nodes/volume-drivers.ts'
 import {
   ConsolidationState,
   keyOfNode,
@@ -103,6 +104,7 @@ export class ClusterState {
   readonly consolidation: ConsolidationState
   readonly movedPods: MovedPods
   readonly attachLimits: AttachLimits
+  readonly volumeDrivers: VolumeDrivers
   readonly recentlyFilledNodes: RecentlyFilledNodes
   readonly brake: Brake
   readonly rollouts: Rollouts
@@ -158,6 +160,7 @@ export class ClusterState {
     this.consolidation = new ConsolidationState(clock)
     this.movedPods = new MovedPods(clock)
     this.attachLimits = new AttachLimits(caches, clock)
+    this.volumeDrivers = new VolumeDrivers(caches, clock)
     this.recentlyFilledNodes = new RecentlyFilledNodes(clock)
     this.brake = new Brake(caches, clock)
     this.rollouts = new Rollouts(caches, clock)
@@ -176,6 +179,7 @@ export class ClusterState {
     })
     this.plans.follow(caches)
     this.attachLimits.follow()
+    this.volumeDrivers.follow()
     this.consolidation.follow(caches, {
       stateNode: (key) => this.#stateNode(key),
       isManaged: (object) => this.isManaged(object),

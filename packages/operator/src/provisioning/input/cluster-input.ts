@@ -32,7 +32,15 @@ export interface ClusterSources {
     Parameters<typeof servesDevices>[0]
   readonly state: Pick<
     ClusterState,
-    'attachLimits' | 'isWellFormed' | 'nominations' | 'parsed' | 'plans' | 'pods' | 'podsOn' | 'taintsOfCloud'
+    | 'attachLimits'
+    | 'isWellFormed'
+    | 'nominations'
+    | 'parsed'
+    | 'plans'
+    | 'pods'
+    | 'podsOn'
+    | 'taintsOfCloud'
+    | 'volumeDrivers'
   >
   readonly clock: Pick<Clock, 'now'>
   readonly settings: Pick<Settings, 'compatibility' | 'initializationTimeoutMs'>
@@ -115,12 +123,14 @@ export function nodeInputOf(
   lookups: VolumeLookups,
   left: readonly Pod[] | undefined,
 ): NodeInput {
-  const { pods, nominations, parsed, attachLimits, taintsOfCloud } = deps.state
+  const { pods, nominations, parsed, attachLimits, taintsOfCloud, volumeDrivers } = deps.state
+  const missingDrivers = volumeDrivers.missingOn(state)
+  const lacking = missingDrivers.length === 0 ? {} : { missingDrivers }
   if (state.node === undefined)
     return nodeInput(
       state,
       useOf([]),
-      withLimits(attachLimits.expectedOf(typeOf(state))),
+      { ...withLimits(attachLimits.expectedOf(typeOf(state))), ...lacking },
       parsed,
       taintsOfCloud,
     )
@@ -141,10 +151,11 @@ export function nodeInputOf(
   }
   const attachments = deps.caches.volumeAttachments.byIndex(indexes.byNode, name)
   // The same object, so that comparisons see at once that nothing has changed.
-  if (state.isInitialized && use.podsWithVolumes.length === 0 && attachments.length === 0) return known.input
+  if (state.isInitialized && isEmpty([...use.podsWithVolumes, ...attachments, ...missingDrivers]))
+    return known.input
   const expected = state.isInitialized ? {} : attachLimits.expectedOf(typeOf(state))
   const storage = nodeStorage(csiNode, use.podsWithVolumes, lookups, expected, attachments)
-  const input = withStorage(known.bare, storage)
+  const input = withStorage(known.bare, { ...storage, ...lacking })
   const isDoubtful = isInitializationDoubtful(state, deps.settings, deps.clock.now())
   return isDoubtful ? { ...input, takesOnlyPlanned: true } : input
 }

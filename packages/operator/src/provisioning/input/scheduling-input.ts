@@ -158,7 +158,13 @@ export class SchedulingInputs {
   async readPool(pool: NodePool, signal: AbortSignal): Promise<PoolInput | undefined> {
     const { state } = this.#sources
     const listing = await offeredTypes(this.#sources, pool, signal)
-    return listing && { ...listing, ...limitsOf(state, pool, state.stateNodes()) }
+    return (
+      listing && {
+        ...listing,
+        ...limitsOf(state, pool, state.stateNodes()),
+        ...driversMissingIn(state, pool, listing),
+      }
+    )
   }
 
   /** Reads everything in its first step, and sorts the pods in the next ones. */
@@ -189,7 +195,14 @@ export class SchedulingInputs {
       pools: listings.flatMap(({ nodePool, ...listing }) =>
         listing.instanceTypes.length === 0
           ? []
-          : [{ nodePool, ...listing, ...limitsOf(state, nodePool, stateNodes) }],
+          : [
+              {
+                nodePool,
+                ...listing,
+                ...limitsOf(state, nodePool, stateNodes),
+                ...driversMissingIn(state, nodePool, listing),
+              },
+            ],
       ),
       daemons: daemonInputs(caches, state, this.#lastDaemonPods),
       topology: {
@@ -231,6 +244,15 @@ function limitsOf(
     usage: poolUsage(name, stateNodes, state.parsed),
     reserved: state.limitReservations.of(name),
   }
+}
+
+function driversMissingIn(
+  { volumeDrivers }: Pick<ClusterState, 'volumeDrivers'>,
+  { metadata: { name } }: NodePool,
+  { instanceTypes }: Pick<PoolInput, 'instanceTypes'>,
+): Pick<PoolInput, 'missingDrivers'> {
+  const missingDrivers = volumeDrivers.missingIn(name, instanceTypes)
+  return missingDrivers === undefined ? {} : { missingDrivers }
 }
 
 /** Derived from the list of instances; memoized by it. */

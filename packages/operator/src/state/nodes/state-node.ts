@@ -120,7 +120,7 @@ export function allocatableOf(state: StateNode, parse: typeof parseResources): R
     : parse(node?.status?.allocatable)
 }
 
-export type NodeStorage = Pick<NodeInput, 'volumeLimits' | 'volumesInUse'>
+export type NodeStorage = Pick<NodeInput, 'missingDrivers' | 'volumeLimits' | 'volumesInUse'>
 
 /**
  * The instance for the engine, with the resources that its pods leave.
