@@ -23,7 +23,7 @@ import type { Logger } from '@tenon/runtime'
 export interface NodeTemplate {
   readonly node: Node
   readonly pods: readonly Pod[]
-  /** Its CSI drivers, if the cloud describes them. */
+  /** Its CSI drivers, as the cloud or a node of the group has them. Absent = assumed to have all. */
   readonly csiNode?: CsiNode
   /** Its devices. */
   readonly resourceSlices?: readonly ResourceSlice[]

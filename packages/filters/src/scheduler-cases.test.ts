@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type {
+  CsiDriver,
   CsiNode,
   Node,
   PersistentVolume,
@@ -17,7 +18,7 @@ import {
   tolerationCases,
   volumeZoneCases,
 } from '@tenon/api/scheduler-cases'
-import { PodReader, Snapshot } from './snapshot.ts'
+import { type NodeParts, PodReader, Snapshot } from './snapshot.ts'
 import { VolumeIndex } from './volumes/volume-index.ts'
 
 const textOf = (value: unknown) => JSON.stringify(value)
@@ -149,6 +150,61 @@ describe('RPB-41 the filters decide as kube-scheduler', () => {
     assert.ok(snapshot.find(aPod('first', using('d'))))
     snapshot.assign(aPod('first', using('d')), 'node-1')
     assert.equal(snapshot.find(aPod('second', using('e'))), undefined)
+  })
+})
+
+describe('CSI drivers that pods with their volumes need', () => {
+  const csiDriver = (preventPodSchedulingIfMissing?: boolean): CsiDriver => ({
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'CSIDriver',
+    metadata: { name: driver },
+    spec: { ...(preventPodSchedulingIfMissing !== undefined && { preventPodSchedulingIfMissing }) },
+  })
+  const opened = (csiNode?: CsiNode) => {
+    const volumes = new VolumeIndex()
+    volumes.setClaim(aClaim('v'))
+    volumes.setVolume(aVolume('v'))
+    if (csiNode !== undefined) volumes.setCsiNode(csiNode)
+    return volumes
+  }
+  const without: CsiNode = { ...limitedTo(1), spec: { drivers: [] } }
+
+  for (const [what, csiNode] of [
+    ['without CSINode', undefined],
+    ['whose CSINode lacks the driver', without],
+  ] as const)
+    test(`VER-27 VER-28 a node ${what} is refused until its CSINode has it`, () => {
+      const volumes = opened(csiNode)
+      volumes.setCsiDriver(csiDriver(true))
+      const snapshot = snapshotWith(aNode({}), volumes)
+      const [entry] = snapshot.nodes
+      assert.ok(entry !== undefined)
+      assert.deepEqual(snapshot.check(aPod('p', using('v')), entry), {
+        filter: 'NodeVolumeLimits',
+        reasons: ['csi.example.com CSI driver is not installed on the node'],
+        helpedByPreemption: false,
+      })
+      assert.equal(snapshot.check(aPod('plain', {}), entry), undefined)
+      volumes.setCsiNode(limitedTo(1))
+      assert.equal(snapshot.check(aPod('p', using('v')), entry), undefined)
+    })
+
+  test('VER-30 without CSIDriver, or where it does not ask for it, the driver is not required', () => {
+    for (const each of [undefined, csiDriver(), csiDriver(false)]) {
+      const volumes = opened(without)
+      if (each !== undefined) volumes.setCsiDriver(each)
+      assert.ok(fits(aNode({}), aPod('p', using('v')), volumes))
+    }
+  })
+
+  test('VER-29 a node that does not exist yet is assumed to have it, unless its CSINode is known', () => {
+    const volumes = opened()
+    volumes.setCsiDriver(csiDriver(true))
+    const snapshot = snapshotWith(aNode({}), volumes)
+    const added = (parts: NodeParts) => snapshot.setNode(aNode({}), parts)
+    assert.equal(snapshot.check(aPod('p', using('v')), added({})), undefined)
+    assert.ok(snapshot.check(aPod('p', using('v')), added({ csiNode: without })))
+    assert.equal(snapshot.check(aPod('p', using('v')), added({ csiNode: limitedTo(1) })), undefined)
   })
 })
 

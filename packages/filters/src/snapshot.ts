@@ -41,6 +41,7 @@ export interface SnapshotSurroundings {
 
 /** Objects that belong to a node that does not exist yet. */
 export interface NodeParts {
+  /** Absent = assumed to have every CSI driver. */
   readonly csiNode?: CsiNode
   /** Of devices that are local to the node. */
   readonly resourceSlices?: readonly ResourceSlice[]
@@ -89,8 +90,12 @@ export class Snapshot {
     return entry
   }
 
-  /** Adds a node, or replaces the one with this name; its pods stay. */
-  setNode(node: Node, { csiNode, resourceSlices = [] }: NodeParts = {}): NodeEntry {
+  /**
+   * Adds a node, or replaces the one with this name; its pods stay.
+   * @param parts of a node that does not exist yet.
+   */
+  setNode(node: Node, parts?: NodeParts): NodeEntry {
+    const { csiNode, resourceSlices = [] } = parts ?? {}
     const { name } = node.metadata
     const { index, devices } = this.#view
     const before = this.node(name)?.node
@@ -100,6 +105,7 @@ export class Snapshot {
     })
     for (const slice of resourceSlices) devices?.setSlice(slice)
     const entry = index.setNode(name, node)
+    entry.isNew = parts !== undefined
     if (csiNode !== undefined) entry.csiNode = csiNode
     return entry
   }

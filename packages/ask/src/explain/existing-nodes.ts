@@ -24,6 +24,7 @@ export class ExistingNodes {
     for (const volume of caches.persistentVolumes.list()) volumes.setVolume(volume)
     for (const storageClass of caches.storageClasses.list()) volumes.setClass(storageClass)
     for (const csiNode of caches.csiNodes.list()) volumes.setCsiNode(csiNode)
+    for (const csiDriver of caches.csiDrivers?.list() ?? []) volumes.setCsiDriver(csiDriver)
     for (const attachment of caches.volumeAttachments.list()) volumes.setAttachment(attachment)
     const namespaces = new Map(
       caches.namespaces.list().map(({ metadata }) => [metadata.name, metadata.labels ?? {}]),

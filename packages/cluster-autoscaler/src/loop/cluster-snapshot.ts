@@ -2,8 +2,11 @@
 import type { Node, Pod } from '@tenon/api'
 import { DeviceIndex, type PodReader, Snapshot } from '@tenon/filters'
 import type { ClusterCache, DeviceObjects, NodeTemplate } from '../model.ts'
+import { readyOf } from '../registry/node-state.ts'
 import { nodeLike } from '../templates/node-templates.ts'
 
+/** Node plugins of CSI drivers start after the node is ready; so long it is assumed that all will. */
+const driversStartMs = 3 * 60_000
 /** Nodes and pods between two checks of the clock. */
 const atOnce = 100
 
@@ -13,6 +16,7 @@ export function* buildSnapshot(
   placed: ReadonlyMap<string, readonly Pod[]>,
   reader: PodReader,
   cluster: Pick<ClusterCache, 'namespaces' | 'volumes' | 'devices'>,
+  nowMs: number,
 ): Generator<void, Snapshot> {
   const devices = deviceIndexOf(cluster.devices())
   const snapshot = new Snapshot({
@@ -23,7 +27,8 @@ export function* buildSnapshot(
   })
   let count = 0
   for (const node of nodes) {
-    snapshot.setNode(node)
+    const readySinceMs = Date.parse(readyOf(node)?.lastTransitionTime ?? '')
+    snapshot.setNode(node, nowMs - readySinceMs < driversStartMs ? {} : undefined)
     if (++count % atOnce === 0) yield
   }
   for (const [name, pods] of placed) {

@@ -81,7 +81,7 @@ export class ClusterViewer {
     const placed = podsByNode(classes.scheduled.filter(keeps), classes.nominated.filter(keeps))
     await slicing.turns.next()
     const present = nodes.filter(({ metadata }) => index.hasInstance.get(metadata.name) !== false)
-    const snapshot = await inSlices(buildSnapshot(present, placed, reader, cache), slicing)
+    const snapshot = await inSlices(buildSnapshot(present, placed, reader, cache, nowMs), slicing)
     const { registry, members, templates } = state
     const instances = await members.read(index.groups.keys(), (id) => registry.hasLiveRequest(id), signal)
     await slicing.turns.next()
@@ -93,6 +93,7 @@ export class ClusterViewer {
       podsOn: (name) => placed.get(name) ?? [],
       daemonSets: cache.daemonSets,
       slicesOf: (name) => slicesByNode.get(name) ?? [],
+      csiNodeOf: (name) => cache.volumes().csiNode(name),
     })
     const byGroup = await this.#withExamples(seen, index, signal)
     const { controllerOf, disruptionBudgets, daemonSets, deviceUse } = cache

@@ -3,12 +3,13 @@ import { type KubeObject, kinds, type ResourceType } from '@tenon/api'
 import { VolumeIndex } from '@tenon/filters'
 import type { CacheRegistry } from '@tenon/kube'
 
-/** If one of these cannot be read, volumes are ignored when placing pods. */
+/** Each may be unreadable; then what it would say is ignored when placing pods. */
 export const volumeKinds = [
   kinds.persistentVolumeClaim,
   kinds.persistentVolume,
   kinds.storageClass,
   kinds.csiNode,
+  kinds.csiDriver,
   kinds.volumeAttachment,
 ] as const
 
@@ -60,6 +61,15 @@ export function followVolumes(registry: CacheRegistry, readable: ReadonlySet<Res
     },
     (csiNode) => {
       index.removeCsiNode(csiNode)
+    },
+  )
+  follow(
+    kinds.csiDriver,
+    (csiDriver) => {
+      index.setCsiDriver(csiDriver)
+    },
+    (csiDriver) => {
+      index.removeCsiDriver(csiDriver)
     },
   )
   follow(

@@ -16,6 +16,11 @@ const badTaints = new Set([
   'node.kubernetes.io/network-unavailable',
 ])
 
+/** The condition Ready. */
+export function readyOf({ status }: Node) {
+  return status?.conditions?.find(({ type }) => type === 'Ready')
+}
+
 /** Whether pods can start on a node. A node without conditions is not ready. */
 export function isNodeReady(node: Node): boolean {
   const conditions = node.status?.conditions ?? []
@@ -27,7 +32,7 @@ export function isNodeReady(node: Node): boolean {
 /** A copy that is not ready. */
 export function asNotReady(node: Node, reason: string): Node {
   const conditions = (node.status?.conditions ?? []).filter(({ type }) => type !== 'Ready')
-  const ready = node.status?.conditions?.find(({ type }) => type === 'Ready')
+  const ready = readyOf(node)
   const notReady = { ...ready, type: 'Ready', status: 'False', reason } as const
   return { ...node, status: { ...node.status, conditions: [...conditions, notReady] } }
 }

@@ -1,12 +1,12 @@
 /** The new node of each group, built from nodes that were seen (cluster-autoscaler.md 2.6). */
-import type { DaemonSet, Node, Pod, ResourceSlice } from '@tenon/api'
+import type { CsiNode, DaemonSet, Node, Pod, ResourceSlice } from '@tenon/api'
 import type { PodReader } from '@tenon/filters'
 import type { NodeExample } from '@tenon/provider'
 import { annotations, templateNodeLabel } from '../names.ts'
 import type { NodeGroupIndex, NodeTemplate } from '../model.ts'
 import type { TemplateOptions } from '../options/options.ts'
 import { isDaemonSetPod, isMirrorPod } from '../pods/pod-traits.ts'
-import { isBeingDeleted, isNodeReady } from '../registry/node-state.ts'
+import { isBeingDeleted, isNodeReady, readyOf } from '../registry/node-state.ts'
 import { daemonPodOn } from './daemon-pods.ts'
 import type { TaintRules } from './taint-rules.ts'
 
@@ -23,6 +23,7 @@ export interface TemplateSources {
   readonly daemonSets: readonly DaemonSet[]
   /** Devices that are local to a node. */
   readonly slicesOf: (nodeName: string) => readonly ResourceSlice[]
+  readonly csiNodeOf: (nodeName: string) => CsiNode | undefined
 }
 
 interface ExampleSources extends Pick<TemplateSources, 'podsOn' | 'daemonSets' | 'slicesOf'> {
@@ -59,7 +60,8 @@ export class NodeTemplates {
     for (const node of nodes) {
       const id = index.groupOf.get(node.metadata.name)
       if (id === undefined || found.has(id) || !isGood(node, nowMs)) continue
-      const template = this.#templateOf(id, node, sources)
+      const csiNode = sources.csiNodeOf(node.metadata.name)
+      const template = { ...this.#templateOf(id, node, sources), ...(csiNode !== undefined && { csiNode }) }
       found.set(id, template)
       this.#kept.set(id, { template, sinceMs: nowMs })
     }
@@ -166,7 +168,7 @@ function isCritical({ spec }: DaemonSet): boolean {
 }
 
 function isGood(node: Node, nowMs: number): boolean {
-  const changed = node.status?.conditions?.find(({ type }) => type === 'Ready')?.lastTransitionTime
+  const changed = readyOf(node)?.lastTransitionTime
   const isSettled = changed === undefined || nowMs - Date.parse(changed) > settledMs
   return isNodeReady(node) && isSettled && node.spec?.unschedulable !== true && !isBeingDeleted(node)
 }

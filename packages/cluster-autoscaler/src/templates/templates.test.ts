@@ -46,7 +46,9 @@ function templateOf(scene: Scene, from = templates(scene), nowMs = startMs) {
     groupOf: new Map(nodes.map(({ metadata: { name } }) => [name, 'g'])),
   }
   const podsOn = (name: string) => pods.filter(({ spec }) => spec.nodeName === name)
-  return from.update({ nowMs, nodes, index, podsOn, daemonSets, slicesOf: () => [] }).get('g')
+  return from
+    .update({ nowMs, nodes, index, podsOn, daemonSets, slicesOf: () => [], csiNodeOf: () => undefined })
+    .get('g')
 }
 
 test('CAS-26 taints that tell a state are left out, the others stay', () => {

@@ -19,6 +19,8 @@ export class NodeEntry {
   readonly requested: number[] = []
   /** Of a node that does not exist yet; others are in the index of volumes. */
   csiNode: CsiNode | undefined
+  /** Whether it stands for a node that does not exist yet. */
+  isNew = false
   scoredCpu = 0
   scoredMemory = 0
   readonly pods = new Map<string, PodFacts>()

@@ -1,4 +1,5 @@
 import {
+  type CsiDriver,
   type CsiNode,
   type KubeObject,
   type PersistentVolume,
@@ -18,6 +19,7 @@ export class VolumeIndex {
   readonly #volumes = new Map<string, PersistentVolume>()
   readonly #classes = new Map<string, StorageClass>()
   readonly #csiNodes = new Map<string, CsiNode>()
+  readonly #csiDrivers = new Map<string, CsiDriver>()
   /** By node, then by name. */
   readonly #attachments = new Map<string, Map<string, VolumeAttachment>>()
 
@@ -51,6 +53,19 @@ export class VolumeIndex {
 
   removeCsiNode(csiNode: CsiNode): void {
     this.#csiNodes.delete(csiNode.metadata.name)
+  }
+
+  setCsiDriver(csiDriver: CsiDriver): void {
+    this.#csiDrivers.set(csiDriver.metadata.name, csiDriver)
+  }
+
+  removeCsiDriver(csiDriver: CsiDriver): void {
+    this.#csiDrivers.delete(csiDriver.metadata.name)
+  }
+
+  /** Whether pods with volumes of the driver need a node that runs it. */
+  isRequired(driver: string): boolean {
+    return this.#csiDrivers.get(driver)?.spec.preventPodSchedulingIfMissing === true
   }
 
   setAttachment(attachment: VolumeAttachment): void {
@@ -93,10 +108,8 @@ export class VolumeIndex {
     return name === undefined ? undefined : this.#classes.get(name)
   }
 
-  /** How many volumes of a CSI driver a node can attach; undefined if no limit is known. */
-  limit(nodeName: string, driver: string): number | undefined {
-    const csiNode = this.#csiNodes.get(nodeName)
-    return csiNode && volumeLimit(csiNode, driver)
+  csiNode(nodeName: string): CsiNode | undefined {
+    return this.#csiNodes.get(nodeName)
   }
 
   /** The CSI driver and handle of the claim's volume on a node; undefined if it is not a CSI volume. */

@@ -120,7 +120,10 @@ const rwopRejection: Rejection = {
   helpedByPreemption: true,
 }
 
-/** CSI limits: distinct volumes of each driver, including those on the node and those attached to it. */
+/**
+ * CSI drivers and their limits: distinct volumes of each driver, including those on the node and those attached to it. A
+ * node that does not exist yet is assumed to run every driver, unless its CSINode is known.
+ */
 export function volumeLimitRejection(
   facts: PodFacts,
   entry: NodeEntry,
@@ -128,19 +131,32 @@ export function volumeLimitRejection(
 ): Rejection | undefined {
   const wanted = handlesByDriver([facts], volumes)
   if (wanted.size === 0) return undefined
+  const csiNode = entry.csiNode ?? volumes.csiNode(entry.name)
+  if (csiNode !== undefined || !entry.isNew) {
+    const installed = new Set(csiNode?.spec.drivers?.map(({ name }) => name))
+    for (const driver of wanted.keys())
+      if (!installed.has(driver) && volumes.isRequired(driver)) return driverRejection(driver)
+  }
   const present =
     entry.podsWithClaims === 0
       ? new Map<string, Set<string>>()
       : handlesByDriver(entry.pods.values(), volumes)
   for (const [driver, handles] of wanted) {
-    const { csiNode } = entry
-    const limit = csiNode === undefined ? volumes.limit(entry.name, driver) : volumeLimit(csiNode, driver)
+    const limit = csiNode && volumeLimit(csiNode, driver)
     if (limit === undefined) continue
     const here = new Set([...(present.get(driver) ?? []), ...volumes.attachedTo(entry.name, driver)])
     const fresh = [...handles].filter((handle) => !here.has(handle))
     if (fresh.length > 0 && here.size + fresh.length > limit) return limitRejection
   }
   return undefined
+}
+
+function driverRejection(driver: string): Rejection {
+  return {
+    filter: 'NodeVolumeLimits',
+    reasons: [`${driver} CSI driver is not installed on the node`],
+    helpedByPreemption: false,
+  }
 }
 
 const limitRejection: Rejection = {

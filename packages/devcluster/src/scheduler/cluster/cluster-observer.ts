@@ -1,4 +1,5 @@
 import {
+  type CsiDriver,
   type CsiNode,
   type DeviceClass,
   type DeviceTaintRule,
@@ -208,6 +209,11 @@ function followVolumes(
     kinds.csiNode,
     (one) => volumes.setCsiNode(one),
     (one) => volumes.removeCsiNode(one),
+  )
+  both<CsiDriver>(
+    kinds.csiDriver,
+    (one) => volumes.setCsiDriver(one),
+    (one) => volumes.removeCsiDriver(one),
   )
   both<VolumeAttachment>(
     kinds.volumeAttachment,
