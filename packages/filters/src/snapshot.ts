@@ -39,7 +39,7 @@ export interface SnapshotSurroundings {
   readonly devices?: DeviceIndex
 }
 
-/** Objects that belong to a node that does not exist yet. */
+/** Objects that belong to a new node. */
 export interface NodeParts {
   /** Absent = assumed to have every CSI driver. */
   readonly csiNode?: CsiNode
@@ -92,7 +92,7 @@ export class Snapshot {
 
   /**
    * Adds a node, or replaces the one with this name; its pods stay.
-   * @param parts of a node that does not exist yet.
+   * @param parts of a node that does not exist yet, or has just started.
    */
   setNode(node: Node, parts?: NodeParts): NodeEntry {
     const { csiNode, resourceSlices = [] } = parts ?? {}

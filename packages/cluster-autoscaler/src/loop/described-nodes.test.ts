@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { CsiNode, DeviceClass, Pod, ResourceClaim, ResourceSlice } from '@tenon/api'
 import { FakeCluster } from '../testing/fake-cluster.test-support.ts'
 import { aGroup } from '../testing/fake-groups.test-support.ts'
-import { aNode, aPod } from '../testing/objects.test-support.ts'
+import { aNode, aPod, startMs } from '../testing/objects.test-support.ts'
 
 const driver = 'gpu.example.com'
 
@@ -130,4 +130,62 @@ test('CAG-50 the limit of a CSI driver on a described node counts; without a lim
     await cluster.loop()
     assert.equal(cluster.size('g'), size, `limit ${limit}`)
   }
+})
+
+test('VER-27 a group whose node lacks a CSI driver that pods need does not grow, unless the node has just started', async () => {
+  const withVolumes = (pod: Pod): Pod => ({
+    ...pod,
+    spec: { ...pod.spec, volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'a' } }] },
+  })
+  const sizeWith = async (drivers: CsiNode['spec']['drivers'], cpu: string, node = aNode('first')) => {
+    const cluster = new FakeCluster({
+      groups: [aGroup('g', { minSize: 0 })],
+      nodes: { g: [node] },
+      pods: [
+        withVolumes(aPod('a', { cpu, owner: 'volumes' })),
+        aPod('holder', { nodeName: 'first', cpu: '3' }),
+      ],
+    })
+    const { volumes } = cluster
+    volumes.setCsiDriver({
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'CSIDriver',
+      metadata: { name: 'csi.example.com' },
+      spec: { preventPodSchedulingIfMissing: true },
+    })
+    volumes.setClass({
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'StorageClass',
+      metadata: { name: 'fast' },
+      provisioner: 'csi.example.com',
+      volumeBindingMode: 'WaitForFirstConsumer',
+    })
+    volumes.setClaim({
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: { name: 'a', namespace: 'default' },
+      spec: { storageClassName: 'fast', accessModes: ['ReadWriteOnce'] },
+    })
+    volumes.setCsiNode({
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'CSINode',
+      metadata: { name: 'first' },
+      spec: { drivers },
+    })
+    await cluster.loop()
+    return cluster.size('g')
+  }
+  assert.equal(await sizeWith([], '1'), 1)
+  assert.equal(await sizeWith([{ name: 'csi.example.com', nodeID: 'first' }], '2'), 2)
+  const first = aNode('first')
+  const readySince = new Date(startMs - 30_000).toISOString()
+  const starting = {
+    ...first,
+    status: {
+      ...first.status,
+      conditions: [{ type: 'Ready', status: 'True' as const, lastTransitionTime: readySince }],
+    },
+  }
+  assert.equal(await sizeWith([], '1', starting), 1)
+  assert.equal(await sizeWith([], '2', starting), 2)
 })

@@ -19,7 +19,7 @@ export class NodeEntry {
   readonly requested: number[] = []
   /** Of a node that does not exist yet; others are in the index of volumes. */
   csiNode: CsiNode | undefined
-  /** Whether it stands for a node that does not exist yet. */
+  /** Whether it does not exist yet, or has just started. */
   isNew = false
   scoredCpu = 0
   scoredMemory = 0

@@ -122,7 +122,7 @@ const rwopRejection: Rejection = {
 
 /**
  * CSI drivers and their limits: distinct volumes of each driver, including those on the node and those attached to it. A
- * node that does not exist yet is assumed to run every driver, unless its CSINode is known.
+ * new node is assumed to get every driver, unless it comes with a CSINode.
  */
 export function volumeLimitRejection(
   facts: PodFacts,
@@ -132,7 +132,7 @@ export function volumeLimitRejection(
   const wanted = handlesByDriver([facts], volumes)
   if (wanted.size === 0) return undefined
   const csiNode = entry.csiNode ?? volumes.csiNode(entry.name)
-  if (csiNode !== undefined || !entry.isNew) {
+  if (!entry.isNew || entry.csiNode !== undefined) {
     const installed = new Set(csiNode?.spec.drivers?.map(({ name }) => name))
     for (const driver of wanted.keys())
       if (!installed.has(driver) && volumes.isRequired(driver)) return driverRejection(driver)

@@ -66,7 +66,7 @@ export const scaleUpFlags: FlagGroup = {
         'enable-csi-node-aware-scheduling',
         'boolean',
         'false',
-        'limits of volumes are looked at as far as CSINodes tell',
+        'CSINodes decide about limits of volumes and missing drivers in any case',
       ],
       ['enable-proactive-scaleup', 'boolean', 'false', 'pods that do not exist get no nodes'],
       ['enable-graceful-degradation', 'boolean', 'false', 'placing pods is never cut short'],
