@@ -1,8 +1,14 @@
 export { age, humanDuration } from './age.ts'
 export { accumulate, difference, fits, larger, sum } from './amounts.ts'
-export { perRequests, podRequests, requestsOf } from './pod-requests.ts'
+export { perRequests, podRequests, requestsOf, type ResizedRequests } from './pod-requests.ts'
 export { slicesOf } from './resource-slices.ts'
-export { honoursNominations, minorOf, scoredBalance, testedMinors } from './kubernetes-version.ts'
+export {
+  honoursNominations,
+  minorOf,
+  resizedRequests,
+  scoredBalance,
+  testedMinors,
+} from './kubernetes-version.ts'
 export { isResizeInfeasible } from './pod-resizes.ts'
 export {
   type CompiledCapacity,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { honoursNominations, minorOf, testedMinors } from './kubernetes-version.ts'
+import { honoursNominations, minorOf, resizedRequests, testedMinors } from './kubernetes-version.ts'
 
 const root = new URL('../../../', import.meta.url)
 const text = (path: string) => readFileSync(new URL(path, root), 'utf8')
@@ -22,6 +22,13 @@ test('VER-2 the minor is read from versions of every distribution', () => {
 
 test('nominations by others count from 1.35 on', () => {
   assert.deepEqual([undefined, 34, 35, 37].map(honoursNominations), [false, false, true, true])
+})
+
+test('VER-40 sums of resized pods are compared from 1.37 on; of an unknown version maxima are added up', () => {
+  assert.deepEqual(
+    [33, 36, 37, 38, undefined].map((minor) => resizedRequests(minor)),
+    ['sumOfMaxima', 'sumOfMaxima', 'maximumOfSums', 'maximumOfSums', 'sumOfMaxima'],
+  )
 })
 
 test('VER-61 charts and docs say the same range', () => {

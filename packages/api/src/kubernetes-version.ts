@@ -1,4 +1,5 @@
 /** Versions of Kubernetes, and what differs between them (docs/design/0012). */
+import type { ResizedRequests } from './pod-requests.ts'
 
 /** Minor versions of Kubernetes 1 that Tenon is tested with; preflight, charts and docs say the same. */
 export const testedMinors = { oldest: 33, newest: 36 } as const
@@ -7,6 +8,8 @@ export const testedMinors = { oldest: 33, newest: 36 } as const
 const nominationsByOthers = 35
 /** From this minor on, kube-scheduler scores how a pod changes the balance of a node, not the balance with the pod. */
 const scoredChange = 36
+/** From this minor on, kube-scheduler compares the sums of a resized pod instead of adding up maxima. */
+const comparedSums = 37
 
 /**
  * The minor version of a server of Kubernetes 1.
@@ -21,6 +24,11 @@ export function minorOf(gitVersion: string): number | undefined {
 /** What kube-scheduler scores as balance; of an unknown version, as the newest does. */
 export function scoredBalance(minor: number | undefined): 'use' | 'change' {
   return minor !== undefined && minor < scoredChange ? 'use' : 'change'
+}
+
+/** How kube-scheduler counts a pod that is resized in place; of an unknown version the way that never counts less. */
+export function resizedRequests(minor: number | undefined): ResizedRequests {
+  return minor !== undefined && minor >= comparedSums ? 'maximumOfSums' : 'sumOfMaxima'
 }
 
 /** False if the version is unknown. */

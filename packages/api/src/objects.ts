@@ -252,6 +252,9 @@ export interface PodStatus {
   readonly resourceClaimStatuses?: readonly { readonly name: string; readonly resourceClaimName?: string }[]
   readonly containerStatuses?: readonly ContainerStatus[]
   readonly initContainerStatuses?: readonly ContainerStatus[]
+  /** What the pod as a whole has, which differs from `spec.resources` during an in-place resize; from 1.36 on. */
+  readonly resources?: ResourceRequirements
+  readonly allocatedResources?: ResourceList
 }
 
 export interface Pod extends KubeObject {

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import type { Container, Pod, PodSpec } from './objects.ts'
 import { withRequestsFromLimits } from './pod-defaults.ts'
 import { podRequests, requestsOf } from './pod-requests.ts'
+import { resizeCases } from './scheduler-cases.test-support.ts'
 
 const asking = (cpu: string, name = 'app'): Container => ({ name, resources: { requests: { cpu } } })
 const sidecar = (cpu: string): Container => ({ ...asking(cpu, 'sidecar'), restartPolicy: 'Always' })
@@ -86,6 +87,14 @@ describe('in-place resize', () => {
   })
 })
 
+test('VER-38 VER-39 VER-40 pods that are resized count as kube-scheduler counts them, by its version', () => {
+  for (const { about, spec, status, cpu } of resizeCases)
+    for (const rule of ['sumOfMaxima', 'maximumOfSums'] as const) {
+      assert.equal(podRequests(spec, status, rule)['cpu'], cpu[rule], `${about}, ${rule}`)
+      assert.equal(requestsOf({ spec, status }, rule)['cpu'], cpu[rule], `${about}, ${rule}, memoized`)
+    }
+})
+
 test('amounts below one unit are never lost in a sum', () => {
   const many = (quantities: Readonly<Record<string, string>>): PodSpec => ({
     containers: Array.from({ length: 20 }, (_, i) => ({
@@ -113,5 +122,5 @@ test('what pods share is worked out once, and anew where kubelets say what conta
 test('scoring assumes an amount for each container that asks for nothing', () => {
   const assumed = { cpu: 100, memory: 200 }
   const spec: PodSpec = { containers: [asking('1'), { name: 'silent' }], initContainers: [sidecar('2')] }
-  assert.deepEqual(podRequests(spec, undefined, assumed), { cpu: 3100, memory: 600, pods: 1 })
+  assert.deepEqual(podRequests(spec, undefined, 'sumOfMaxima', assumed), { cpu: 3100, memory: 600, pods: 1 })
 })

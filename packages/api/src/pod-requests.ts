@@ -1,59 +1,144 @@
 import { larger, sum } from './amounts.ts'
 import type { Resources } from './instance-types.ts'
-import type { Container, ContainerStatus, Pod, PodSpec, ResourceList } from './objects.ts'
+import type {
+  Container,
+  ContainerStatus,
+  Pod,
+  PodSpec,
+  PodStatus,
+  ResourceList,
+  ResourceRequirements,
+} from './objects.ts'
+import { ownValue } from './own.ts'
 import { isResizeInfeasible } from './pod-resizes.ts'
 import { parseResources } from './quantity.ts'
 
 const isRestartable = (container: Container) => container.restartPolicy === 'Always'
 
 /**
+ * How kube-scheduler counts a pod that is resized in place (docs/design/0012): `sumOfMaxima` adds up the largest
+ * amount that each container may have; `maximumOfSums` takes the largest of what all containers ask for together, what
+ * they were promised and what they have.
+ */
+export type ResizedRequests = 'sumOfMaxima' | 'maximumOfSums'
+
+/**
  * What one pod takes from a node (scheduling.md 7.2), with `pods: 1`: containers, init containers, sidecars,
- * pod level, overhead. If the status is given, a container that is being resized in place counts with the
- * largest amount that it may have.
+ * pod level, overhead. If the status is given, a pod that is being resized in place counts with the largest amount that
+ * it may have.
  *
  * Fractions of a unit (of a millicore for `cpu`) round up per container, so a sum is never too low and at most
  * one unit per container too high.
+ * @param resized how a pod counts that is resized in place.
  * @param assumed what a container counts for that does not request a resource.
  * @throws RangeError if a quantity is malformed; callers validate pods first.
  */
-export function podRequests(spec: PodSpec, status?: Pod['status'], assumed?: Resources): Resources {
-  const infeasible = isResizeInfeasible(status)
-  const held = (container: Container, statuses?: readonly ContainerStatus[]) => {
-    const known = statuses?.find(({ name }) => name === container.name)
-    const amounts = heldBy(container, known, infeasible)
+export function podRequests(
+  spec: PodSpec,
+  status?: Pod['status'],
+  resized: ResizedRequests = 'sumOfMaxima',
+  assumed?: Resources,
+): Resources {
+  const whole =
+    resized === 'maximumOfSums' && isResized(status)
+      ? maximumOfSums(spec, status, assumed)
+      : sumOfMaxima(spec, status, assumed)
+  return { ...sum(whole, parseResources(spec.overhead)), pods: 1 }
+}
+
+function sumOfMaxima(spec: PodSpec, status: Pod['status'], assumed: Resources | undefined): Resources {
+  const isInfeasible = isResizeInfeasible(status)
+  const statuses = statusesByName(status)
+  const ofContainer = (container: Container, isOrdinaryInit: boolean) =>
+    heldBy(container.resources, isOrdinaryInit ? undefined : statuses.get(container.name), isInfeasible)
+  const asked = onlyPodLevel(parseResources(spec.resources?.requests))
+  const held = heldBy(spec.resources, status, isInfeasible)
+  const podLevel = Object.fromEntries(Object.keys(asked).map((name) => [name, ownValue(held, name) ?? 0]))
+  return total(spec, ofContainer, podLevel, assumed)
+}
+
+function maximumOfSums(spec: PodSpec, status: PodStatus, assumed: Resources | undefined): Resources {
+  const statuses = statusesByName(status)
+  const podRequested = spec.resources?.requests
+  const isFilled = hasEntries(status.resources?.requests) && hasEntries(status.allocatedResources)
+  const sumOf = (
+    of: (status: Holding | undefined) => ResourceList | undefined,
+    podLevel: ResourceList | undefined,
+  ) =>
+    total(
+      spec,
+      ({ name, resources }) => parseResources(of(statuses.get(name)) ?? resources?.requests),
+      onlyPodLevel(parseResources(podLevel)),
+      assumed,
+    )
+  const actual = sumOf(
+    (known) => known?.resources && (known.resources.requests ?? {}),
+    isFilled ? status.resources?.requests : podRequested,
+  )
+  const allocated = sumOf(
+    (known) => known?.resources && known.allocatedResources,
+    isFilled ? status.allocatedResources : podRequested,
+  )
+  const granted = larger(actual, allocated)
+  if (isResizeInfeasible(status)) return granted
+  const asked = sumOf(() => undefined, podRequested)
+  return larger(asked, granted)
+}
+
+/** What the containers take together; amounts of the pod level replace theirs. */
+function total(
+  spec: PodSpec,
+  ofContainer: (container: Container, isOrdinaryInit: boolean) => Resources,
+  podLevel: Resources,
+  assumed: Resources | undefined,
+): Resources {
+  const amountsOf = (container: Container, isOrdinaryInit: boolean) => {
+    const amounts = ofContainer(container, isOrdinaryInit)
     return assumed === undefined ? amounts : { ...assumed, ...amounts }
   }
   let running: Resources = {}
-  for (const container of spec.containers) running = sum(running, held(container, status?.containerStatuses))
+  for (const container of spec.containers) running = sum(running, amountsOf(container, false))
   let sidecars: Resources = {}
   let starting: Resources = {}
   for (const container of spec.initContainers ?? []) {
     if (isRestartable(container)) {
-      sidecars = sum(sidecars, held(container, status?.initContainerStatuses))
+      sidecars = sum(sidecars, amountsOf(container, false))
       starting = larger(starting, sidecars)
-    } else starting = larger(starting, sum(sidecars, held(container)))
+    } else starting = larger(starting, sum(sidecars, amountsOf(container, true)))
   }
-  running = larger(sum(running, sidecars), starting)
-  const whole = { ...running, ...podLevel(spec.resources?.requests) }
-  return { ...sum(whole, parseResources(spec.overhead)), pods: 1 }
+  return { ...larger(sum(running, sidecars), starting), ...podLevel }
 }
+
+/** What the kubelet reports of a container, or of a pod as a whole. */
+type Holding = Pick<ContainerStatus, 'resources' | 'allocatedResources'>
 
 /** During a resize: the maximum of requested, actual and allocated resources. */
 function heldBy(
-  { resources }: Container,
-  status: ContainerStatus | undefined,
-  resizeInfeasible: boolean,
+  resources: ResourceRequirements | undefined,
+  status: Holding | undefined,
+  isInfeasible: boolean,
 ): Resources {
   const asked = parseResources(resources?.requests)
   if (status?.resources === undefined) return asked
   const granted = larger(parseResources(status.resources.requests), parseResources(status.allocatedResources))
-  return resizeInfeasible ? granted : larger(asked, granted)
+  return isInfeasible ? granted : larger(asked, granted)
 }
 
-/** Pod-level requests replace those of the containers for cpu, memory and huge pages. */
-function podLevel(requests: ResourceList | undefined): Resources {
+function statusesByName(status: Pod['status']): ReadonlyMap<string, ContainerStatus> {
+  return new Map(
+    [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])].map((each) => [
+      each.name,
+      each,
+    ]),
+  )
+}
+
+const hasEntries = (list: ResourceList | undefined) => Object.keys(list ?? {}).length > 0
+
+/** The amounts that a pod may ask for as a whole: cpu, memory and huge pages. */
+function onlyPodLevel(requests: Resources): Resources {
   return Object.fromEntries(
-    Object.entries(parseResources(requests)).filter(([name]) => /^(cpu|memory|hugepages-.*)$/.test(name)),
+    Object.entries(requests).filter(([name]) => /^(cpu|memory|hugepages-.*)$/.test(name)),
   )
 }
 
@@ -64,11 +149,13 @@ type Rest = Pick<PodSpec, 'initContainers' | 'overhead' | 'resources'>
  * Memoizes a function of pod requests, for pods that share one list of containers, as cached pods of a workload
  * do.
  */
-export function perRequests<T>(of: (pod: Pick<Pod, 'spec' | 'status'>) => T): typeof of {
+export function perRequests<T>(
+  of: (pod: Pick<Pod, 'spec' | 'status'>, resized?: ResizedRequests) => T,
+): typeof of {
   const results = new WeakMap<readonly Container[], { readonly rest: Rest; readonly result: T }>()
-  return (pod) => {
+  return (pod, resized) => {
     const { spec, status } = pod
-    if (isResized(status)) return of(pod)
+    if (isResized(status)) return of(pod, resized)
     const known = results.get(spec.containers)
     const isSame =
       known?.rest.initContainers === spec.initContainers &&
@@ -88,15 +175,15 @@ export function perRequests<T>(of: (pod: Pick<Pod, 'spec' | 'status'>) => T): ty
 }
 
 /** The requests of a valid pod, memoized for pods that share their containers. */
-export const requestsOf: (pod: Pick<Pod, 'spec' | 'status'>) => Resources = perRequests(({ spec, status }) =>
-  podRequests(spec, status),
-)
+export const requestsOf: (pod: Pick<Pod, 'spec' | 'status'>, resized?: ResizedRequests) => Resources =
+  perRequests(({ spec, status }, resized) => podRequests(spec, status, resized))
 
-/** Whether the kubelet reports resources of containers, which may differ from the spec. */
-function isResized(status: Pod['status']): boolean {
+/** Whether the kubelet reports resources of the pod or of containers, which may differ from the spec. */
+function isResized(status: Pod['status']): status is PodStatus {
   const isReported = (statuses: unknown): boolean =>
     statuses !== undefined &&
     (!Array.isArray(statuses) ||
       statuses.some((each: ContainerStatus | null) => each?.resources !== undefined))
+  if (status?.resources !== undefined) return true
   return isReported(status?.containerStatuses) || isReported(status?.initContainerStatuses)
 }

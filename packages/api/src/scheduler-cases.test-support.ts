@@ -1,8 +1,9 @@
 /**
- * What kube-scheduler 1.36 decides about taints, labels and zones of volumes. Everything in this repository that decides
+ * What kube-scheduler 1.36 decides about taints, labels, zones of volumes and resizes in place. Everything in this repository that decides
  * about them is run against these cases.
  */
-import type { LabelSelector, NodeSelectorTerm, Taint, Toleration } from './objects.ts'
+import type { LabelSelector, NodeSelectorTerm, PodSpec, PodStatus, Taint, Toleration } from './objects.ts'
+import type { ResizedRequests } from './pod-requests.ts'
 
 type Labels = Readonly<Record<string, string>>
 
@@ -139,4 +140,76 @@ export const volumeZoneCases: readonly {
   { volume: { [betaZone]: 'a' }, node: { 'example.com/a': 'b' }, isReachable: true },
   { volume: { [zone]: 'a' }, node: { [region]: 'r' }, isReachable: false },
   { volume: { [zone]: 'a' }, node: { [betaZone]: 'a' }, isReachable: false },
+]
+
+const cpu = (amount: string) => ({ requests: { cpu: amount } })
+const containers = (amounts: Readonly<Record<string, string>>) =>
+  Object.entries(amounts).map(([name, amount]) => ({ name, resources: cpu(amount) }))
+/** What containers have and were promised. */
+const granted = (amounts: Readonly<Record<string, string>>) =>
+  Object.entries(amounts).map(([name, amount]) => ({
+    name,
+    resources: cpu(amount),
+    allocatedResources: { cpu: amount },
+  }))
+const pending = (reason: 'Deferred' | 'Infeasible') => ({
+  conditions: [{ type: 'PodResizePending', status: 'True', reason }],
+})
+const podLevel = (amount: string) => ({ resources: cpu(amount), allocatedResources: { cpu: amount } })
+
+/** What pods take of a node's CPU, in thousandths, while they are resized in place: up to 1.36, and from 1.37 on. */
+export const resizeCases: readonly {
+  readonly about: string
+  readonly spec: Pick<PodSpec, 'containers' | 'initContainers' | 'resources'>
+  readonly status: PodStatus
+  readonly cpu: Readonly<Record<ResizedRequests, number>>
+}[] = [
+  {
+    about: 'VER-38 the pod level replaces the containers',
+    spec: { containers: containers({ a: '1' }), resources: cpu('2') },
+    status: {},
+    cpu: { sumOfMaxima: 2000, maximumOfSums: 2000 },
+  },
+  {
+    about: 'VER-39 a resize of the pod level counts at once',
+    spec: { containers: containers({ a: '500m' }), resources: cpu('2') },
+    status: { ...podLevel('1'), ...pending('Deferred') },
+    cpu: { sumOfMaxima: 2000, maximumOfSums: 2000 },
+  },
+  {
+    about: 'a pod level that shrinks counts until it has shrunk',
+    spec: { containers: containers({ a: '500m' }), resources: cpu('1') },
+    status: podLevel('3'),
+    cpu: { sumOfMaxima: 3000, maximumOfSums: 3000 },
+  },
+  {
+    about: 'VER-39 a resize of the pod level that is refused for good does not count',
+    spec: { containers: containers({ a: '500m' }), resources: cpu('2') },
+    status: { ...podLevel('1'), ...pending('Infeasible') },
+    cpu: { sumOfMaxima: 1000, maximumOfSums: 1000 },
+  },
+  {
+    about: 'VER-40 one container shrinks while another grows',
+    spec: { containers: containers({ a: '1', b: '2' }) },
+    status: { containerStatuses: granted({ a: '2', b: '1' }) },
+    cpu: { sumOfMaxima: 4000, maximumOfSums: 3000 },
+  },
+  {
+    about: 'what a refused resize asks for counts in neither sum',
+    spec: { containers: containers({ a: '1', b: '9' }) },
+    status: { containerStatuses: granted({ a: '2', b: '1' }), ...pending('Infeasible') },
+    cpu: { sumOfMaxima: 3000, maximumOfSums: 3000 },
+  },
+  {
+    about: 'an ordinary init container counts with what it has, if sums are compared',
+    spec: { containers: containers({ a: '1' }), initContainers: containers({ init: '2' }) },
+    status: { initContainerStatuses: granted({ init: '4' }) },
+    cpu: { sumOfMaxima: 2000, maximumOfSums: 4000 },
+  },
+  {
+    about: 'what the kubelet reports of a pod replaces what its containers have, if sums are compared',
+    spec: { containers: containers({ a: '1', b: '1' }) },
+    status: { containerStatuses: granted({ a: '4', b: '1' }), ...podLevel('3') },
+    cpu: { sumOfMaxima: 5000, maximumOfSums: 3000 },
+  },
 ]

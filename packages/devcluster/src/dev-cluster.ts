@@ -1,4 +1,5 @@
 /** A cluster in one process: API server, controllers, scheduler, kubelets, and a simulated cloud. */
+import { minorOf, resizedRequests } from '@tenon/api'
 import type { Clock, Logger, Random, Runtime, Secret, Transport } from '@tenon/runtime'
 import {
   type ApiServer,
@@ -118,7 +119,7 @@ export function startDevCluster<C extends SimulatedCloud>(options: DevClusterOpt
     ...parts,
     api: server.localAs('kube-scheduler'),
     random: random.fork('scheduler'),
-    ...(options.scheduler && { settings: options.scheduler }),
+    settings: { resizedRequests: resizedRequests(minorOf(gitVersion)), ...options.scheduler },
   })
   const kubelets = createKubelets({
     ...parts,

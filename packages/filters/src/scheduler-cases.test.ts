@@ -14,6 +14,7 @@ import type {
 import {
   nodeFieldCases,
   nodeTermCases,
+  resizeCases,
   selectorCases,
   tolerationCases,
   volumeZoneCases,
@@ -107,6 +108,27 @@ describe('RPB-41 the filters decide as kube-scheduler', () => {
       }
       assert.equal(snapshot.find(aPod('p', { affinity })) === undefined, each.isMet, textOf(each))
     }
+  })
+
+  test('VER-38 VER-39 VER-40 about pods that are resized in place', () => {
+    for (const { about, spec, status, cpu } of resizeCases)
+      for (const rule of ['sumOfMaxima', 'maximumOfSums'] as const) {
+        const snapshot = new Snapshot({
+          reader: new PodReader(rule),
+          volumes: new VolumeIndex(),
+          namespaces: new Map(),
+        })
+        const allocatable = { cpu: '10', pods: '10' }
+        const node: Node = { ...aNode({}), status: { allocatable } }
+        snapshot.setNode(node)
+        snapshot.assign({ ...aPod('resized', spec), status }, 'node-1')
+        const asking = (amount: number) =>
+          aPod(`p-${amount}`, {
+            containers: [{ name: 'main', resources: { requests: { cpu: `${amount}m` } } }],
+          })
+        assert.ok(snapshot.find(asking(10_000 - cpu[rule])), `${about}, ${rule}`)
+        assert.equal(snapshot.find(asking(10_001 - cpu[rule])), undefined, `${about}, ${rule}`)
+      }
   })
 
   test('VER-37 about zone labels of volumes', () => {

@@ -1,5 +1,5 @@
 /** A cluster that a simulation can change and revert. */
-import type { CsiNode, Node, Pod, ResourceSlice } from '@tenon/api'
+import type { CsiNode, Node, Pod, ResizedRequests, ResourceSlice } from '@tenon/api'
 import { ClusterIndex } from './cluster/cluster-index.ts'
 import { NodeEntry } from './cluster/node-entry.ts'
 import type { DeviceIndex } from './devices/device-index.ts'
@@ -17,7 +17,12 @@ import type { VolumeIndex } from './volumes/volume-index.ts'
 export class PodReader {
   readonly table = new ResourceTable()
   readonly #facts = new WeakMap<Pod, PodFacts>()
-  readonly #requestsOf = requestsBySlot(this.table)
+  readonly #requestsOf: ReturnType<typeof requestsBySlot>
+
+  /** @param resized how kube-scheduler counts pods that are resized in place. */
+  constructor(resized?: ResizedRequests) {
+    this.#requestsOf = requestsBySlot(this.table, resized)
+  }
 
   factsOf(pod: Pod): PodFacts {
     let facts = this.#facts.get(pod)

@@ -280,7 +280,7 @@ test('a running pod is told what it means for its node', async (t) => {
   )
 })
 
-test('ASK-29 a running pod is told that its resize waits, and its node counts the larger amount', async (t) => {
+test('ASK-29 VER-41 a running pod is told that its resize waits, and its node counts the larger amount', async (t) => {
   const claim = aClaim('a', initialized)
   const resized = (name: string, reason: string): Pod => {
     const pod = running(name, 'node-a', {}, '3')

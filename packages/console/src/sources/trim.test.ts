@@ -35,6 +35,8 @@ const pods = record({
   own: option(list),
   statuses: tuple(statusOf('a'), statusOf('b')),
   initStatuses: tuple(statusOf('i')),
+  ofPod: option(list),
+  allocatedToPod: option(list),
   reason: constantFrom('Infeasible', 'Deferred', undefined),
   nodeName: constantFrom('n1', 'n2', ''),
   hash: constantFrom('5d4f', undefined),
@@ -64,6 +66,8 @@ const pods = record({
       phase: 'Running',
       containerStatuses: drawn.statuses,
       initContainerStatuses: drawn.initStatuses,
+      ...(drawn.ofPod !== null && { resources: { requests: drawn.ofPod } }),
+      ...(drawn.allocatedToPod !== null && { allocatedResources: drawn.allocatedToPod }),
       ...(drawn.reason !== undefined && {
         conditions: [{ type: 'PodResizePending', status: 'True', reason: drawn.reason }],
       }),

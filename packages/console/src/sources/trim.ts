@@ -111,12 +111,14 @@ function waitingPod(pod: Pod): Pod {
   }
 }
 
-/** The resources in container statuses, which differ from the requests during an in-place resize. */
+/** The resources in the status of the pod and its containers, which differ from the requests during an in-place resize. */
 function heldOf({
   phase,
   conditions,
   containerStatuses,
   initContainerStatuses,
+  resources: ofPod,
+  allocatedResources: allocatedToPod,
 }: NonNullable<Pod['status']>): NonNullable<Pod['status']> {
   const held = (all: NonNullable<typeof containerStatuses>) =>
     all.flatMap(({ name, resources, allocatedResources }) =>
@@ -144,6 +146,10 @@ function heldOf({
     }),
     ...(containerStatuses !== undefined && { containerStatuses: held(containerStatuses) }),
     ...(initContainerStatuses !== undefined && { initContainerStatuses: held(initContainerStatuses) }),
+    ...(ofPod !== undefined && {
+      resources: { ...(ofPod.requests !== undefined && { requests: ofPod.requests }) },
+    }),
+    ...(allocatedToPod !== undefined && { allocatedResources: allocatedToPod }),
   }
 }
 

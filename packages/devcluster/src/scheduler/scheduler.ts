@@ -1,4 +1,4 @@
-import { isResizeInfeasible, type Pod } from '@tenon/api'
+import { isResizeInfeasible, type Pod, type ResizedRequests } from '@tenon/api'
 import { type Clock, type Logger, perObject, type Random } from '@tenon/runtime'
 import type { LocalApi } from '../contract.ts'
 import {
@@ -12,8 +12,7 @@ import {
   fitsEmptyNode,
   PodCycle,
   type PodFacts,
-  podFacts,
-  ResourceTable,
+  PodReader,
   SpreadDomains,
   VolumeIndex,
 } from '@tenon/filters'
@@ -47,6 +46,8 @@ export interface SchedulerSettings {
   readonly slicePods: number
   readonly eventsPerSecond: number
   readonly eventBurst: number
+  /** How pods count that are resized in place: depends on the minor of Kubernetes. */
+  readonly resizedRequests: ResizedRequests
   /** An additional filter, which runs last. */
   readonly extraFilter?: ExtraFilter
 }
@@ -61,6 +62,7 @@ const defaults: SchedulerSettings = {
   slicePods: 200,
   eventsPerSecond: 50,
   eventBurst: 500,
+  resizedRequests: 'sumOfMaxima',
 }
 
 /** What a scheduler needs; absent settings have defaults. */
@@ -88,6 +90,7 @@ class Scheduler {
   readonly #clock: Clock
   readonly #random: Random
   readonly #settings: SchedulerSettings
+  readonly #pods: PodReader
   readonly #view: ClusterView & { readonly devices: DeviceIndex }
   readonly #defaultSpread: DefaultSpread
   readonly #nominations = new Nominations()
@@ -113,7 +116,8 @@ class Scheduler {
     this.#clock = clock
     this.#random = random.fork('scheduler')
     this.#settings = { ...defaults, ...settings }
-    const index = new ClusterIndex(new ResourceTable())
+    this.#pods = new PodReader(this.#settings.resizedRequests)
+    const index = new ClusterIndex(this.#pods.table)
     this.#view = {
       index,
       volumes: new VolumeIndex(),
@@ -194,7 +198,7 @@ class Scheduler {
     if (known !== undefined && !changesAccount(known.facts.pod, pod)) return
     this.#queue.remove(uid)
     this.#nominations.remove(uid)
-    const facts = podFacts(pod, index.table)
+    const facts = this.#pods.factsOf(pod)
     index.assign(facts, pod.spec.nodeName as string)
     this.#changed('podAdded')
     // A terminating pod no longer counts for spreading; a resized one may use less.
@@ -208,7 +212,7 @@ class Scheduler {
       this.#forgetPod(uid)
       return
     }
-    const facts = podFacts(pod, this.#view.index.table)
+    const facts = this.#pods.factsOf(pod)
     this.#nominate(facts, pod.status?.nominatedNodeName)
     if ((pod.spec.schedulingGates ?? []).length > 0) {
       this.#queue.remove(uid)
@@ -427,10 +431,10 @@ function changesAccount(before: Pod, after: Pod): boolean {
   )
 }
 
-/** The allocated resources of a pod's containers, and the state of a resize. */
+/** The allocated resources of a pod and its containers, and the state of a resize. */
 function heldBy({ status }: Pod): unknown {
   const { containerStatuses = [], initContainerStatuses = [] } = status ?? {}
-  const held = [...containerStatuses, ...initContainerStatuses].map(
+  const held = [...containerStatuses, ...initContainerStatuses, status ?? {}].map(
     ({ allocatedResources, resources }) => resources && [resources.requests, allocatedResources],
   )
   return held.every((each) => each === undefined) ? undefined : [held, isResizeInfeasible(status)]

@@ -116,6 +116,8 @@ const pod = fields({
       conditions: optional(listOf(fields({ type: text }))),
       containerStatuses: optional(listOf(containerStatus)),
       initContainerStatuses: optional(listOf(containerStatus)),
+      resources: optional(resources),
+      allocatedResources: optional(mapOf(quantity)),
     }),
   ),
 })

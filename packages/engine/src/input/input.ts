@@ -6,6 +6,7 @@ import type {
   LaunchScope,
   Pod,
   PodSpec,
+  ResizedRequests,
   Resources,
   Taint,
 } from '@tenon/api'
@@ -107,6 +108,8 @@ export interface SchedulingPolicy {
    * 1.36 on, how the pod changes that. Absent = `use`.
    */
   readonly balance?: 'use' | 'change'
+  /** How kube-scheduler counts pods that are resized in place. Absent = `sumOfMaxima`, which never counts less. */
+  readonly resizedRequests?: ResizedRequests
 }
 
 /** A node as topology rules see it. */

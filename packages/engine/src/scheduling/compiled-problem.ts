@@ -81,7 +81,10 @@ export class CompiledProblem {
     this.attachments = new Attachments(problem.attachLimits, problem.pools, this.space)
     this.#requests = problem.shapes.map(({ spec, status, attachments }) => {
       try {
-        return { ...podRequests(spec, status), ...attachmentAmounts(attachments) }
+        return {
+          ...podRequests(spec, status, problem.policy.resizedRequests),
+          ...attachmentAmounts(attachments),
+        }
       } catch (error) {
         return problemText(error)
       }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { normalizedLabel, type PodSpec, type Taint } from '@tenon/api'
-import { nodeTermCases, tolerationCases, volumeZoneCases } from '@tenon/api/scheduler-cases'
+import { nodeTermCases, resizeCases, tolerationCases, volumeZoneCases } from '@tenon/api/scheduler-cases'
 import { aBoundClaim, aPodUsing, aVolume, lookupsOf } from '../eligibility/storage.test-support.ts'
 import { resolveVolumes, volumesAdmit } from '../eligibility/volumes.ts'
 import { worstCase } from '../testing/worst-cases.test-support.ts'
@@ -54,4 +54,25 @@ test('VER-37 a volume with zone labels is reached from the nodes that kube-sched
     assert.ok(!('kind' in volumes))
     assert.equal(volumesAdmit(volumes, each.node), each.isReachable, JSON.stringify(each))
   }
+})
+
+test('VER-38 VER-39 VER-40 the engine counts pods that are resized in place as kube-scheduler of that version', () => {
+  const input = worstCase('plain', 1)
+  const [pod] = input.pods
+  const [node] = input.nodes
+  assert.ok(pod !== undefined && node !== undefined)
+  for (const { about, spec, status, cpu } of resizeCases)
+    for (const resizedRequests of ['sumOfMaxima', 'maximumOfSums'] as const) {
+      const placedWith = (free: number): number =>
+        schedule({
+          ...input,
+          pods: [{ ...pod, spec: { ...pod.spec, ...spec }, status }],
+          nodes: [{ ...node, available: { cpu: free, pods: 10 } }],
+          pools: [],
+          policy: { ...input.policy, resizedRequests },
+        }).placements.length
+      const needed = cpu[resizedRequests]
+      const placed = [needed, needed - 1].map((free) => placedWith(free))
+      assert.deepEqual(placed, [1, 0], `${about}, ${resizedRequests}`)
+    }
 })

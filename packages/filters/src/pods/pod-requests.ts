@@ -1,4 +1,4 @@
-import { perRequests, type Pod, podRequests, type Resources } from '@tenon/api'
+import { perRequests, type Pod, podRequests, type ResizedRequests, type Resources } from '@tenon/api'
 import type { Amount, ResourceTable } from './resource-table.ts'
 
 /** What a container without requests counts for in scoring. */
@@ -11,11 +11,17 @@ export interface PodResources {
   readonly scored: { readonly cpu: number; readonly memory: number }
 }
 
-/** Computes requests of pods by the slots of a table; once for pods that share their containers. */
-export function requestsBySlot(table: ResourceTable): (pod: Pick<Pod, 'spec' | 'status'>) => PodResources {
+/**
+ * Computes requests of pods by the slots of a table; once for pods that share their containers.
+ * @param resized how kube-scheduler counts pods that are resized in place.
+ */
+export function requestsBySlot(
+  table: ResourceTable,
+  resized: ResizedRequests = 'sumOfMaxima',
+): (pod: Pick<Pod, 'spec' | 'status'>) => PodResources {
   return perRequests(({ spec, status }) => {
-    const { cpu = 0, memory = 0 } = podRequests(spec, status, assumedForScoring)
-    return { requests: bySlot(podRequests(spec, status), table), scored: { cpu, memory } }
+    const { cpu = 0, memory = 0 } = podRequests(spec, status, resized, assumedForScoring)
+    return { requests: bySlot(podRequests(spec, status, resized), table), scored: { cpu, memory } }
   })
 }
 

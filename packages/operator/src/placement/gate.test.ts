@@ -55,6 +55,7 @@ describe('the gate PlannedPlacement', () => {
     let server: () => Promise<string> = version('v1.34.4')
     const gate = await aGate(() => server(), 'auto', 'none', clock)
     const states: boolean[] = [gate.isOn]
+    assert.equal(gate.resizedRequests, 'sumOfMaxima')
     for (const next of [version('v1.35.0'), unknown, version('v1.34.4')]) {
       server = next
       await clock.advance(60_000)
@@ -63,6 +64,11 @@ describe('the gate PlannedPlacement', () => {
       states.push(gate.isOn)
     }
     assert.deepEqual(states, [false, true, true, false])
+    server = version('v1.37.0')
+    await clock.advance(60_000)
+    await gate.settled()
+    await clock.advance(0)
+    assert.equal(gate.resizedRequests, 'maximumOfSums')
   })
 
   test('counts as off while the server refuses, and plans have to hold anywhere then', async () => {

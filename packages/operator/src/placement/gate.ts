@@ -1,5 +1,5 @@
 /** Whether pods are nominated for the nodes they are planned for: feature gate PlannedPlacement (planned-placement.md). */
-import { honoursNominations, minorOf, scoredBalance } from '@tenon/api'
+import { honoursNominations, minorOf, type ResizedRequests, resizedRequests, scoredBalance } from '@tenon/api'
 import type { SchedulingPolicy } from '@tenon/engine'
 import type { KubeClient } from '@tenon/kube'
 import type { Clock, Logger } from '@tenon/runtime'
@@ -78,6 +78,11 @@ export class PlacementGate {
   /** What the scheduler of this server scores as balance. */
   get balance(): 'use' | 'change' {
     return scoredBalance(this.#minor)
+  }
+
+  /** How the scheduler of this server counts pods that are resized in place. */
+  get resizedRequests(): ResizedRequests {
+    return resizedRequests(this.#minor)
   }
 
   /**

@@ -75,7 +75,11 @@ export async function gathered(
   { offeringsOnTrial = [] }: UnderWay = {},
 ): Promise<GatheredInput> {
   const observed = { caches, clock, state, settings: defaultSettings, provider, logger: silentLogger }
-  const placementGate = { balance: 'change', improvementFor: () => ({}) } as const
+  const placementGate = {
+    balance: 'change',
+    improvementFor: () => ({}),
+    resizedRequests: 'sumOfMaxima',
+  } as const
   const launchGuard = { onTrial: () => offeringsOnTrial }
   const inputs = new SchedulingInputs({
     ...observed,

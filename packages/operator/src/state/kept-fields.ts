@@ -75,6 +75,8 @@ const keptOfPodStatus: Kept<PodStatus> = {
   resourceClaimStatuses: true,
   containerStatuses: true,
   initContainerStatuses: true,
+  resources: true,
+  allocatedResources: true,
 }
 const keptOfPodCondition: Kept<PodCondition> = {
   type: true,

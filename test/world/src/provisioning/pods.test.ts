@@ -3,7 +3,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { karpenterKinds, kinds, labels, nodePoolHash, type OwnerReference } from '@tenon/api'
 import { ProviderError } from '@tenon/provider'
 import { rfc3339 } from '@tenon/runtime'
-import { intercepting, seconds, Stage } from '../testing/stage.test-support.ts'
+import { intercepting, minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 import {
   aType,
   createPool,
@@ -395,4 +395,24 @@ describe('the claim that is made', () => {
     assert.equal(madeClaims(stage)[0]?.status?.providerID?.startsWith('fake://'), true)
     assert.equal(attempts, 2)
   })
+})
+
+test('VER-41 a bound pod whose resize waits is no pending pod and takes the room that it asks for', async (t) => {
+  const stage = await openStage(t)
+  await stage.ready('a')
+  const requests = (cpu: string) => ({ resources: { requests: { cpu } } })
+  const containers = [{ name: 'app', image: 'registry.k8s.io/pause', ...requests('2') }]
+  await stage.pod('resized', 'node-a', { spec: { containers } })
+  const containerStatuses = [{ name: 'app', ready: true, restartCount: 0, ...requests('1') }]
+  // From 1.37 on, a scheduler may try such a pod again and again, and say that it fits nowhere.
+  const conditions = [
+    { type: 'PodResizePending', status: 'True', reason: 'Deferred' },
+    { type: 'PodScheduled', status: 'False', reason: 'Unschedulable' },
+  ]
+  stage.patch(kinds.pod, 'resized', { status: { containerStatuses, conditions } }, 'status', 'default')
+  await stage.pass(2 * minutes)
+  assert.deepEqual(madeClaims(stage), [])
+  waitingPod(stage, 'other', { cpu: '3' })
+  await stage.pass(30 * seconds)
+  assert.deepEqual([madeClaims(stage).length, stage.isLeaving('resized')], [1, false])
 })

@@ -5,6 +5,7 @@ import {
   type KubeObject,
   type NodeSelectorTerm,
   type PodSpec,
+  type ResizedRequests,
   type ResourceList,
   type ResourceType,
 } from '@tenon/api'
@@ -44,6 +45,31 @@ describe('what a node must be for a pod', () => {
     assert.equal(cluster.nodeOf('within'), 'least')
     assert.equal(cluster.nodeOf('past-all'), undefined)
     assert.equal(cluster.nodeOf('past-least'), undefined)
+  })
+
+  it('VER-40 counts the containers of a resized pod as its version does', async () => {
+    const requests = (cpu: string) => ({ resources: { requests: { cpu } } })
+    const granted = (name: string, cpu: string) => ({
+      name,
+      ready: true,
+      restartCount: 0,
+      ...requests(cpu),
+      allocatedResources: { cpu },
+    })
+    const containerStatuses = [granted('a', '2'), granted('b', '1')]
+    const containers = [
+      { name: 'a', image: 'app', ...requests('1') },
+      { name: 'b', image: 'app', ...requests('2') },
+    ]
+    const nodeOf = async (resizedRequests: ResizedRequests) => {
+      const cluster = aCluster().start({ resizedRequests }).node('a')
+      cluster.pod('resized', { containers, nodeName: 'a' })
+      cluster.api.patch(kinds.pod, 'default', 'resized', { status: { containerStatuses } }, 'status')
+      cluster.pod('p', { requests: { cpu: '1' } })
+      await cluster.settle(1000)
+      return cluster.nodeOf('p')
+    }
+    assert.deepEqual([await nodeOf('sumOfMaxima'), await nodeOf('maximumOfSums')], [undefined, 'a'])
   })
 
   it('ASK-29 counts a pod that is resized in place with the most of what it asks for and has', async () => {

@@ -102,9 +102,11 @@ function containerKey({ resources, ports }: PodSpec['containers'][number], spec:
  */
 function resized({ spec, status }: Pod): PodStatus | undefined {
   const { containerStatuses = [], initContainerStatuses = [], conditions = [] } = status ?? {}
+  const { resources, allocatedResources } = status ?? {}
   const isDifferent =
-    containerStatuses.some((each) => holdsOther(spec.containers, each)) ||
-    initContainerStatuses.some((each) => holdsOther(spec.initContainers ?? [], each))
+    holdsOther(spec.resources, status ?? {}) ||
+    containerStatuses.some((each) => holdsOther(resourcesOf(spec.containers, each), each)) ||
+    initContainerStatuses.some((each) => holdsOther(resourcesOf(spec.initContainers ?? [], each), each))
   if (!isDifferent) return undefined
   return {
     conditions: conditions
@@ -112,15 +114,20 @@ function resized({ spec, status }: Pod): PodStatus | undefined {
       .map(({ type, status: value, reason = '' }) => ({ type, status: value, reason })),
     containerStatuses: containerStatuses.map(held),
     initContainerStatuses: initContainerStatuses.map(held),
+    ...(resources !== undefined && { resources: { requests: resources.requests ?? {} } }),
+    ...(allocatedResources !== undefined && { allocatedResources }),
   }
 }
 
+const resourcesOf = (containers: PodSpec['containers'], { name }: Held) =>
+  containers.find((each) => each.name === name)?.resources
+
 function holdsOther(
-  containers: PodSpec['containers'],
-  { name, resources, allocatedResources }: Held,
+  spec: PodSpec['resources'],
+  { resources, allocatedResources }: Pick<Held, 'resources' | 'allocatedResources'>,
 ): boolean {
   if (resources === undefined) return false
-  const asked = containers.find((each) => each.name === name)?.resources?.requests
+  const asked = spec?.requests
   const isAsked = (amounts: Held['allocatedResources']) =>
     Object.entries(amounts ?? {}).every(([key, amount]) => String(ownValue(asked, key)) === amount)
   return !isAsked(resources.requests) || !isAsked(allocatedResources)

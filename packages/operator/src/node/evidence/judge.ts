@@ -268,7 +268,7 @@ export class NodeEvidenceJudge {
     )
       return false
     const used: Record<string, number> = {}
-    for (const other of pods) if (isActive(other)) accumulate(used, requestsOf(other))
+    for (const other of pods) if (isActive(other)) accumulate(used, requestsOf(other, state.pods.resized))
     return lacking(podRequests(pod.spec), state.parsed(node.status?.allocatable), used).length === 0
   }
 

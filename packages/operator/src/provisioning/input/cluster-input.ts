@@ -138,10 +138,14 @@ export function nodeInputOf(
   const arriving = nominations.arrivingAt(name)
   const use =
     arriving.length > 0
-      ? useWith(left ?? deps.state.podsOn(name).filter((pod) => pods.isWellFormed(pod)), arriving)
+      ? useWith(
+          left ?? deps.state.podsOn(name).filter((pod) => pods.isWellFormed(pod)),
+          arriving,
+          pods.resized,
+        )
       : left === undefined
         ? pods.useOf(name)
-        : useOf(left)
+        : useOf(left, pods.resized)
   const csiNode = deps.caches.csiNodes.get({ name })
   let known = inputs.get(state)
   if (known?.use !== use || known.csiNode !== csiNode) {

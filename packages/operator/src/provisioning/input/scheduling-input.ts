@@ -51,7 +51,7 @@ type InputSources = ClusterSources &
     readonly state: Pick<ClusterState, 'limitReservations' | 'unreadableNodeText'>
     readonly settings: Pick<Settings, 'preferences' | 'minValues' | 'featureGates'>
     readonly provider: Pick<CloudProvider, 'reservationLabel'>
-    readonly placementGate: Pick<PlacementGate, 'balance' | 'improvementFor'>
+    readonly placementGate: Pick<PlacementGate, 'balance' | 'improvementFor' | 'resizedRequests'>
     readonly launchGuard: Pick<LaunchGuard, 'onTrial'>
     readonly slicing: Slicing
   }
@@ -90,7 +90,7 @@ export class SchedulingInputs {
    * gathered.
    */
   async forPending(signal: AbortSignal): Promise<GatheredInput> {
-    const { launchGuard, slicing, state } = this.#sources
+    const { launchGuard, placementGate, slicing, state } = this.#sources
     const hasPods =
       state.pods.waitingCount > 0 ||
       placeholderPods(state).length > 0 ||
@@ -100,6 +100,7 @@ export class SchedulingInputs {
     const listed = await Promise.all(eligible.map((pool) => offeredTypes(this.#sources, pool, signal)))
     const listings = listed.filter((listing) => listing !== undefined)
     // Most of the work, done before that moment.
+    state.pods.countResized(placementGate.resizedRequests)
     if (hasPods) await inSlices(state.pods.readUses(state.stateNodes()), slicing)
     // From here on everything is read without a pause, so that it is consistent.
     state.pods.decided()
@@ -117,11 +118,12 @@ export class SchedulingInputs {
     refusing: ReadonlySet<string>,
     signal: AbortSignal,
   ): Promise<GatheredInput> {
-    const { slicing, state } = this.#sources
+    const { placementGate, slicing, state } = this.#sources
     const listed = await Promise.all(
       eligiblePools(this.#sources).map((pool) => expectedTypes(this.#sources, pool, signal)),
     )
     const listings = listed.filter((listing) => listing !== undefined)
+    state.pods.countResized(placementGate.resizedRequests)
     await inSlices(state.pods.readUses(state.stateNodes()), slicing)
     const moving = removable.flatMap(({ pods }) =>
       pods.map(
@@ -295,6 +297,7 @@ function schedulingPolicy(
     maxInstanceTypes,
     ...placementGate.improvementFor(waiting),
     balance: placementGate.balance,
+    resizedRequests: placementGate.resizedRequests,
     ...(label !== undefined &&
       settings.featureGates.reservedCapacity && { reservations: { label, mode: 'Strict' } }),
   }

@@ -39,6 +39,26 @@ describe('what pods take', () => {
     assert.deepEqual(cpu(), [1000, 0])
   })
 
+  test('VER-40 a pod that is resized takes what the scheduler of that version counts, also after an upgrade', () => {
+    const { cluster, cpu } = twoNodes()
+    const shrinks = { name: 'a', resources: { requests: { cpu: '1' } } }
+    const grows = { name: 'b', resources: { requests: { cpu: '2' } } }
+    const granted = (name: string, amount: string) => ({
+      name,
+      resources: { requests: { cpu: amount } },
+      allocatedResources: { cpu: amount },
+    })
+    const pod = aPod('resized', 'one', { containers: [shrinks, grows] })
+    const resized: Pod = {
+      ...pod,
+      status: { ...pod.status, containerStatuses: [granted('a', '2'), granted('b', '1')] },
+    }
+    cluster.see(resized)
+    assert.deepEqual(cpu(), [4000, 0])
+    cluster.state.pods.countResized('maximumOfSums')
+    assert.deepEqual(cpu(), [3000, 0])
+  })
+
   test('STA-18 pods that were there before their node count once', () => {
     const { cluster, cpu } = twoNodes()
     cluster.see(aPod('a', 'three'), aPod('b', 'three'))

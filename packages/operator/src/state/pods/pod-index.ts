@@ -1,5 +1,14 @@
 /** Facts about pods that decisions need, computed once for each state of a pod or node. */
-import { accumulate, type Node, ownValue, type Pod, requestsOf, type Resources, setOwn } from '@tenon/api'
+import {
+  accumulate,
+  type Node,
+  ownValue,
+  type Pod,
+  requestsOf,
+  type ResizedRequests,
+  type Resources,
+  setOwn,
+} from '@tenon/api'
 import { type HostPort, hostPortsOf, shapeProblems } from '@tenon/engine'
 import type { Cache, Change } from '@tenon/kube'
 import { indexes } from '../caches.ts'
@@ -39,6 +48,7 @@ export class PodIndex {
   /** Number of bound pods by priority. */
   readonly #priorities = new Map<number, number>()
   readonly #expectsRefusals: boolean
+  #resized: ResizedRequests = 'sumOfMaxima'
 
   /**
    * @param isHeld whether others make room for a nominated pod.
@@ -182,6 +192,19 @@ export class PodIndex {
     return [...this.#bound.values()]
   }
 
+  /** How pods count that are resized in place, as {@link countResized} was last told. */
+  get resized(): ResizedRequests {
+    return this.#resized
+  }
+
+  /** Sets how pods count that are resized in place: as the scheduler of the API server's version counts them. */
+  countResized(resized: ResizedRequests): void {
+    if (resized === this.#resized) return
+    this.#resized = resized
+    this.#version++
+    this.#uses.clear()
+  }
+
   /**
    * Fills the memo of {@link useOf} for these nodes in steps.
    * @param nodes the same list as long as no instance has changed.
@@ -204,7 +227,7 @@ export class PodIndex {
     let use = this.#uses.get(nodeName)
     if (use === undefined) {
       const pods = this.#pods.byIndex(indexes.byNode, nodeName).filter((pod) => this.isWellFormed(pod))
-      use = useOf(pods)
+      use = useOf(pods, this.#resized)
       // An entry without pods would never be removed.
       if (pods.length > 0) this.#uses.set(nodeName, use)
     }
@@ -240,18 +263,22 @@ function hasPlainConditions({ status }: { readonly status?: unknown }): boolean 
 
 /** Whether the pod uses what its spec requests; pods may be malformed. */
 function isUnresized({ status }: Pod): boolean {
-  return status?.containerStatuses === undefined && status?.initContainerStatuses === undefined
+  return (
+    status?.containerStatuses === undefined &&
+    status?.initContainerStatuses === undefined &&
+    status?.resources === undefined
+  )
 }
 
 /** Resources that well-formed pods use. */
-export function useOf(pods: readonly Pod[]): NodeUse {
+export function useOf(pods: readonly Pod[], resized?: ResizedRequests): NodeUse {
   const requests: Record<string, number> = {}
   const daemonRequests: Record<string, number> = {}
   const hostPorts: HostPort[] = []
   const podsWithVolumes: Pod[] = []
   for (const pod of pods) {
     if (isTerminal(pod)) continue
-    const own = requestsOf(pod)
+    const own = requestsOf(pod, resized)
     accumulate(requests, own)
     if (isDaemonPod(pod)) accumulate(daemonRequests, own)
     hostPorts.push(...hostPortsOf(pod.spec))
@@ -264,11 +291,17 @@ export function useOf(pods: readonly Pod[]): NodeUse {
  * Resources used once other pods have arrived; all must be well-formed. Terminating pods leave their room to the arriving
  * ones, as preemption made it for them.
  */
-export function useWith(pods: readonly Pod[], arriving: readonly Pod[]): NodeUse {
-  const now = useOf(pods)
-  const coming = useOf(arriving)
+export function useWith(pods: readonly Pod[], arriving: readonly Pod[], resized?: ResizedRequests): NodeUse {
+  const now = useOf(pods, resized)
+  const coming = useOf(arriving, resized)
   const then: Record<string, number> = { ...coming.requests }
-  accumulate(then, useOf(pods.filter((pod) => !isTerminating(pod))).requests)
+  accumulate(
+    then,
+    useOf(
+      pods.filter((pod) => !isTerminating(pod)),
+      resized,
+    ).requests,
+  )
   const requests: Record<string, number> = { ...now.requests }
   for (const [name, amount] of Object.entries(then))
     setOwn(requests, name, Math.max(amount, ownValue(requests, name) ?? 0))
