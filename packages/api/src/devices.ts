@@ -155,7 +155,11 @@ export interface ResourceClaimTemplate extends KubeObject {
 }
 
 export interface DeviceClass extends KubeObject {
-  readonly spec: { readonly selectors?: readonly DeviceSelector[] }
+  readonly spec: {
+    readonly selectors?: readonly DeviceSelector[]
+    /** The extended resource that devices of the class serve. */
+    readonly extendedResourceName?: string
+  }
 }
 
 /** Taints devices as if their driver had done it (devices.md 3.21). */

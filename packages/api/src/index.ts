@@ -64,6 +64,12 @@ export {
 } from './device-taint-rules.ts'
 export type * from './devices.ts'
 export type * from './objects.ts'
+export {
+  extendedResourceClaimAnnotation,
+  extendedResourceClasses,
+  extendedResourceRequests,
+  type ExtendedResourceRequests,
+} from './extended-resources.ts'
 export { apiVersionOf, deviceTaintRuleKinds, kinds, pathOf, type ResourceType } from './resources.ts'
 export {
   type ConditionSchema,

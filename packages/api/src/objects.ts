@@ -250,11 +250,22 @@ export interface PodStatus {
   readonly podIP?: string
   /** Claims created from templates; without a name if none was needed. */
   readonly resourceClaimStatuses?: readonly { readonly name: string; readonly resourceClaimName?: string }[]
+  readonly extendedResourceClaimStatus?: ExtendedResourceClaimStatus
   readonly containerStatuses?: readonly ContainerStatus[]
   readonly initContainerStatuses?: readonly ContainerStatus[]
   /** What the pod as a whole has, which differs from `spec.resources` during an in-place resize; from 1.36 on. */
   readonly resources?: ResourceRequirements
   readonly allocatedResources?: ResourceList
+}
+
+/** The claim whose devices serve extended resources of a pod (kubernetes-versions.md 3). */
+export interface ExtendedResourceClaimStatus {
+  readonly resourceClaimName: string
+  readonly requestMappings: readonly {
+    readonly containerName: string
+    readonly resourceName: string
+    readonly requestName: string
+  }[]
 }
 
 export interface Pod extends KubeObject {

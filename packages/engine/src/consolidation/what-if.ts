@@ -107,12 +107,12 @@ export class WhatIf {
     if (!this.#isReadable(pod) || this.#grouped.has(pod) || this.compiled.problem.volumeClaims.has(pod))
       return false
     const shape = this.compiled.shapeOf(pod)
-    const { claims, hostPorts, hasUnknownVolumes, usesResourceClaims, wanted, volumes } = shape
+    const { hostPorts, hasUnknownVolumes, usesDevices, usesResourceClaims, wanted, volumes } = shape
     return (
       hostPorts.length === 0 &&
       !hasUnknownVolumes &&
       !usesResourceClaims &&
-      claims.length === 0 &&
+      !usesDevices &&
       wanted.host === undefined &&
       volumes.every(({ host }) => host === undefined) &&
       this.#state.topology.isIndifferent(shape)

@@ -6,6 +6,11 @@ export interface DevicesInput {
   /** ResourceSlices, without those of nodes that do not exist or are not initialized. */
   readonly slices: readonly ResourceSlice[]
   readonly classes: readonly DeviceClass[]
+  /**
+   * The name of the DeviceClass that serves each extended resource, on nodes that have none of the resource
+   * themselves (kubernetes-versions.md 3). Absent = none.
+   */
+  readonly extendedResources?: ReadonlyMap<string, string>
   /** DeviceTaintRules; they taint devices of new nodes too. Absent = none. */
   readonly taintRules?: readonly DeviceTaintRule[]
   /** The claims that pods of the input use, by `namespace/name`. */

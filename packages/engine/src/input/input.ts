@@ -24,7 +24,10 @@ export interface NodeInput {
   /** Taints that pods must tolerate; for a starting node without startup and ephemeral taints. */
   readonly taints: readonly Taint[]
   readonly initialized: boolean
-  /** Allocatable minus the requests of bound pods. */
+  /**
+   * Allocatable minus the requests of bound pods. A resource that the node does not have is absent, even if devices serve
+   * it to bound pods.
+   */
   readonly available: Resources
   /** Requests of bound daemon pods. */
   readonly daemonRequests: Resources

@@ -102,6 +102,12 @@ export type PodReason =
   | { readonly kind: 'resourceClaims' }
   /** No existing or new node has devices for this ResourceClaim (`namespace/name`). */
   | { readonly kind: 'devices'; readonly claim: string; readonly because: DeviceRefusal['because'] }
+  /** No existing or new node has, or has devices for, these extended resources that have a DeviceClass. */
+  | {
+      readonly kind: 'extendedResources'
+      readonly resources: readonly string[]
+      readonly because: DeviceRefusal['because']
+    }
   /** The claim (`namespace/name`) is ReadWriteOncePod, and another pod of this pass uses it. */
   | { readonly kind: 'exclusiveClaim'; readonly claim: string }
   /** `problem` names the field and the problem. */
@@ -170,6 +176,8 @@ export function renderPodReason(reason: PodReason): string {
       )
     case 'devices':
       return `ResourceClaim ${reason.claim}: ${deviceWords(reason.because)}`
+    case 'extendedResources':
+      return `${reason.resources.join(', ')}, which devices serve: ${deviceWords(reason.because)}`
     case 'exclusiveClaim':
       return (
         `PersistentVolumeClaim ${reason.claim} has access mode ReadWriteOncePod and goes to another pod; ` +

@@ -9,6 +9,7 @@ import type { Problem } from './problem/problem.ts'
 import { problemText } from '../input/problem-text.ts'
 import type { MalformedObject, PoolWithoutTypes } from '../input/result.ts'
 import { CompiledDevices } from './devices/device-allocator.ts'
+import { ServedResources } from './devices/served-resources.ts'
 import { attachmentAmounts, Attachments } from './pods/attachments.ts'
 import { ClaimClasses } from './claims/claim-class.ts'
 import { ClaimFinisher } from './claims/finished-claims.ts'
@@ -44,6 +45,7 @@ export class CompiledProblem {
   readonly daemons: readonly CompiledDaemon[]
   /** If absent, pods that use ResourceClaims are unschedulable. */
   readonly devices: CompiledDevices | undefined
+  readonly servedResources: ServedResources
   /** In the order in which they are tried. */
   readonly templates: readonly Template[]
   readonly universe: DomainUniverse
@@ -89,12 +91,19 @@ export class CompiledProblem {
         return problemText(error)
       }
     })
+    this.servedResources = new ServedResources(problem.devices?.extendedResources, this.#requests, this.space)
     this.daemons = this.#compileDaemons()
     const pools = this.#compilePools(reader)
     this.#learnResources(pools)
     this.templates = this.#compileTemplates(pools)
     this.shapes = this.#compileShapes(
-      new PodShapes(this.states, this.space, pools.some(hasSoftTaint), problem.devices !== undefined),
+      new PodShapes(
+        this.states,
+        this.space,
+        this.servedResources,
+        pools.some(hasSoftTaint),
+        problem.devices !== undefined,
+      ),
     )
     this.universe = new DomainUniverse(pools, problem.policy.wellKnownLabels, (pool) =>
       roomsOf(pool, this.#templateContext()),
@@ -102,7 +111,13 @@ export class CompiledProblem {
     this.podKeys = this.#keysOfPods()
     this.nodeKeys = this.#labelKeys()
     this.classes = new ClaimClasses(this.states, problem.policy)
-    this.finisher = new ClaimFinisher(this.states, this.classes, this.space, problem.policy)
+    this.finisher = new ClaimFinisher(
+      this.states,
+      this.classes,
+      this.space,
+      this.servedResources,
+      problem.policy,
+    )
   }
 
   /** Launched nodes without a Node object yet. */
@@ -291,8 +306,8 @@ export class CompiledProblem {
   }
 
   #templateContext(): TemplateContext {
-    const { states, space, daemons, attachments, problem } = this
-    return { states, space, daemons, attachments, policy: problem.policy }
+    const { states, space, daemons, attachments, servedResources, problem } = this
+    return { states, space, daemons, attachments, servedResources, policy: problem.policy }
   }
 
   #compileShapes(shapes: PodShapes): readonly (PodShape | undefined)[] {

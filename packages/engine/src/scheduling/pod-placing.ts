@@ -395,8 +395,9 @@ export class PodPlacing {
 
   #enter(claim: OpenClaim, pod: number, shape: PodShape, confined: readonly ClaimClass[]): boolean {
     const withDevices = this.#devices.onClaim(claim, pod, shape, confined)
-    const admission =
-      shape.claims.length > 0 ? withDevices?.admission : this.#admission.admit(claim, shape, confined)
+    const admission = shape.usesDevices
+      ? withDevices?.admission
+      : this.#admission.admit(claim, shape, confined)
     if (admission === undefined) return false
     this.claims.add(claim, pod, shape, admission, this.#placements)
     if (withDevices !== undefined) this.#devices.takeOnClaim(claim, withDevices)

@@ -42,7 +42,16 @@ export class SchedulerState {
     launches: readonly Launch[] = compiled.onTheirWay,
   ) {
     this.compiled = compiled
-    const { problem, states, space, daemons, attachments, universe, nodeKeys: keys } = compiled
+    const {
+      problem,
+      states,
+      space,
+      daemons,
+      attachments,
+      servedResources,
+      universe,
+      nodeKeys: keys,
+    } = compiled
     const expected = new ExpectedPods(
       daemons.map(({ selectable }) => selectable),
       compiled.templates.map((template) => daemonsOf(template, compiled)),
@@ -51,7 +60,16 @@ export class SchedulerState {
     this.topology.observe(compiled.shapes.filter((shape) => shape !== undefined))
     this.nodes = new NodeQueue(
       problem.nodes,
-      { states, space, daemons, attachments, topology: this.topology, keys, pace: compiled.pace },
+      {
+        states,
+        space,
+        daemons,
+        attachments,
+        servedResources,
+        topology: this.topology,
+        keys,
+        pace: compiled.pace,
+      },
       order,
     )
     this.devices = compiled.devices && new DeviceAllocator(compiled.devices)

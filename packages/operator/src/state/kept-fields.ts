@@ -73,6 +73,7 @@ const keptOfPodStatus: Kept<PodStatus> = {
   startTime: true,
   podIP: false,
   resourceClaimStatuses: true,
+  extendedResourceClaimStatus: true,
   containerStatuses: true,
   initContainerStatuses: true,
   resources: true,

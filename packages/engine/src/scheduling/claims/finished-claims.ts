@@ -15,6 +15,7 @@ import { requirementList, type Requirements } from '../../requirements/requireme
 import type { RequirementStates } from '../../requirements/states.ts'
 import type { PoolInput, SchedulingInput, SchedulingPolicy } from '../../input/input.ts'
 import type { NewClaim } from '../../input/result.ts'
+import type { ServedResources } from '../devices/served-resources.ts'
 import { withoutAttachments } from '../pods/attachments.ts'
 import { type ClaimClass, type ClaimClasses, rowsHolding } from './claim-class.ts'
 import { type CompiledOffering, type CompiledType, unmetMinValues } from '../types/instance-rows.ts'
@@ -66,6 +67,7 @@ export class ClaimFinisher {
   readonly #states: RequirementStates
   readonly #classes: ClaimClasses
   readonly #space: ResourceSpace
+  readonly #served: ServedResources
   readonly #policy: SchedulingPolicy
   readonly #priced: (readonly PricedRow[] | undefined)[] = []
   /** Equal lists are one object. */
@@ -82,11 +84,13 @@ export class ClaimFinisher {
     states: RequirementStates,
     classes: ClaimClasses,
     space: ResourceSpace,
+    served: ServedResources,
     policy: SchedulingPolicy,
   ) {
     this.#states = states
     this.#classes = classes
     this.#space = space
+    this.#served = served
     this.#policy = policy
   }
 
@@ -213,7 +217,10 @@ export class ClaimFinisher {
       overlaid,
       nodePool: claim.class.template.name,
       poolIndex,
-      requests: withoutAttachments(this.#space.resources(requests)),
+      requests: this.#served.withoutServed(
+        withoutAttachments(this.#space.resources(requests)),
+        this.holding(claim)[0]?.group.allocatable ?? {},
+      ),
       minValuesRelaxed: claim.minValuesRelaxed,
       reservationIds: [...claim.reservations].toSorted(),
       deviceDrivers: [],

@@ -26,6 +26,7 @@ import type { RequirementStates, StateId } from '../../requirements/states.ts'
 import type { DaemonInput, PoolInput, SchedulingPolicy } from '../../input/input.ts'
 import { type HostNames, withHostNames } from '../problem/spec-reading.ts'
 import { allocatableGroups } from '../types/allocatable.ts'
+import type { ServedResources } from '../devices/served-resources.ts'
 import type { Attachments } from '../pods/attachments.ts'
 import { type HostPort, hostPortsOf, portsClash } from '../../input/host-ports.ts'
 import {
@@ -185,6 +186,7 @@ export interface TemplateContext {
   readonly space: ResourceSpace
   readonly daemons: readonly CompiledDaemon[]
   readonly attachments: Attachments
+  readonly servedResources: ServedResources
   readonly policy: SchedulingPolicy
 }
 
@@ -211,9 +213,7 @@ export function compileTemplate(
   const loadOf = daemonLoads(pool, context)
   const rows = usable.map(({ type, group }, row): TypeRow => {
     const daemons = loadOf(type)
-    const room = space.vector(group.allocatable)
-    takeFrom(room, daemons.amounts)
-    context.attachments.limit(room, pool.input, type.type.name)
+    const room = roomOn({ type, allocatable: group.allocatable, daemons }, pool, context)
     return { index: row, type, group, room, capacity: space.vector(type.type.capacity), daemons }
   })
   return {
@@ -225,6 +225,23 @@ export function compileTemplate(
     state: states.idOf(pool.requirements),
     rows,
   }
+}
+
+/** What pods may take of a new node, apart from its daemon pods. */
+export function roomOn(
+  {
+    type,
+    allocatable,
+    daemons,
+  }: { readonly type: CompiledType; readonly allocatable: Resources; readonly daemons: DaemonLoad },
+  pool: CompiledPool,
+  { attachments, servedResources, space }: TemplateContext,
+): Amounts {
+  const room = space.vector(allocatable)
+  takeFrom(room, daemons.amounts)
+  attachments.limit(room, pool.input, type.type.name)
+  servedResources.unlimit(room, servedResources.countedIn(allocatable))
+  return room
 }
 
 /** The daemon pods of the pool's nodes, by type. */
@@ -246,12 +263,9 @@ export function roomsOf(
     const { type } = compiled
     const daemons = loadOf(compiled)
     const offerings = type.offerings.map((offering) => ({ ...offering, available: true }))
-    return allocatableGroups({ ...type, offerings }).map(({ allocatable }) => {
-      const room = context.space.vector(allocatable)
-      takeFrom(room, daemons.amounts)
-      context.attachments.limit(room, pool.input, type.name)
-      return { room }
-    })
+    return allocatableGroups({ ...type, offerings }).map(({ allocatable }) => ({
+      room: roomOn({ type: compiled, allocatable, daemons }, pool, context),
+    }))
   }
 }
 

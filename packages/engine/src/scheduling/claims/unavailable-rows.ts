@@ -5,9 +5,15 @@ import { compatible, parseRequirements, type Requirements } from '../../requirem
 import { allocatableGroups } from '../types/allocatable.ts'
 import { type CompiledType, meets } from '../types/instance-rows.ts'
 import type { PodShape } from '../pods/pod-shape.ts'
-import { type CompiledPool, type DaemonLoad, daemonLoads, type TemplateContext } from './pool-template.ts'
+import {
+  type CompiledPool,
+  type DaemonLoad,
+  daemonLoads,
+  roomOn,
+  type TemplateContext,
+} from './pool-template.ts'
 import { portsClash } from '../../input/host-ports.ts'
-import { type Amounts, amountsFit, takeFrom } from '../pods/resource-space.ts'
+import { type Amounts, amountsFit } from '../pods/resource-space.ts'
 
 /** An unavailable offering with the room of its nodes. */
 export interface UnavailableRow {
@@ -22,7 +28,7 @@ export interface UnavailableRow {
 
 /** All unavailable offerings of the pool. */
 export function unavailableRowsOf(pool: CompiledPool, context: TemplateContext): readonly UnavailableRow[] {
-  const { space, policy, attachments } = context
+  const { policy } = context
   const loadOn = daemonLoads(pool, context)
   return pool.types.flatMap((type) => {
     const closed = type.type.offerings.filter(({ available }) => !available)
@@ -34,9 +40,7 @@ export function unavailableRowsOf(pool: CompiledPool, context: TemplateContext):
     return groups.flatMap(({ allocatable, offerings }) => {
       if (Object.values(allocatable).some((amount) => amount < 0)) return []
       const daemons = loadOn(type)
-      const room = space.vector(allocatable)
-      takeFrom(room, daemons.amounts)
-      attachments.limit(room, pool.input, type.type.name)
+      const room = roomOn({ type, allocatable, daemons }, pool, context)
       return offerings.flatMap((offering): readonly UnavailableRow[] => {
         const { requirements: stated, pricePerHour, unavailability } = offering
         const requirements = parseRequirements(stated)

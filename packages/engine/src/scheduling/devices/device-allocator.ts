@@ -17,7 +17,7 @@ import {
   type SoughtClaim,
   type StepBudget,
 } from './search.ts'
-import type { InstanceType } from '@tenon/api'
+import { extendedResourceRequests, type InstanceType, type PodSpec } from '@tenon/api'
 import type { DevicesInput } from '../../input/devices.ts'
 import { compileClaim, type CompiledClaim, SelectorAnswers, Suitabilities } from './requests.ts'
 
@@ -34,6 +34,14 @@ export interface DeviceOffer {
   readonly solutions: ReadonlyMap<TypeDevices, DeviceSolution>
   readonly sought: readonly SoughtClaim[]
   readonly consumer: Consumer
+}
+
+/** Extended resources that a pod requests and that have a DeviceClass. */
+export interface ExtendedDemand {
+  /** Different for each pod, and no name of a ResourceClaim. */
+  readonly name: string
+  readonly spec: PodSpec
+  readonly resources: readonly string[]
 }
 
 /** A node or open claim that is checked for devices. */
@@ -54,6 +62,8 @@ interface OfferState {
   asked: Requirements
   types: readonly TypeDevices[]
   readonly sought: SoughtClaim[]
+  /** The claim for extended resources that types do not have themselves, by type. */
+  readonly extended: ReadonlyMap<TypeDevices, SoughtClaim>
 }
 
 function require(state: OfferState, requirements: Requirements): void {
@@ -90,23 +100,33 @@ export class DeviceAllocator {
     this.#budget.steps = stepsPerPod
   }
 
-  /** The devices that the consumer has for the claims. Allocates nothing. */
-  offer(claims: readonly string[], question: DeviceQuestion): DeviceOffer | DeviceRefusal {
+  /** The devices that the consumer has for claims and extended resources of a pod. Allocates nothing. */
+  offer(
+    claims: readonly string[],
+    question: DeviceQuestion,
+    demand?: ExtendedDemand,
+  ): DeviceOffer | DeviceRefusal {
+    const all = [...new Set(question.types)]
+    const extended = this.#extendedClaims(demand, all)
+    if ('kind' in extended) return extended
     const state: OfferState = {
       effective: question.requirements,
       asked: nothing,
-      types: [...new Set(question.types)],
+      types: all,
       sought: [],
+      extended,
     }
     for (const name of new Set(claims)) {
       const because = this.#stand(name, question, state)
       if (because !== undefined) return { kind: 'refused', claim: name, because }
     }
-    const { sought, types } = state
+    const { types } = state
+    const [one] = extended.values()
+    const sought = one === undefined ? state.sought : [...state.sought, one]
     const solutions = sought.length === 0 ? undefined : this.#find(question, state)
     if (solutions?.size === 0) {
       const kind = this.#budget.steps <= 0 ? 'tooManySteps' : 'noDevices'
-      return { kind: 'refused', claim: sought[0]?.name ?? '', because: { kind } }
+      return { kind: 'refused', claim: (state.sought[0] ?? one)?.name ?? '', because: { kind } }
     }
     return {
       types: new Set(solutions?.keys() ?? types),
@@ -115,6 +135,22 @@ export class DeviceAllocator {
       sought,
       consumer: question.consumer,
     }
+  }
+
+  #extendedClaims(
+    demand: ExtendedDemand | undefined,
+    types: readonly TypeDevices[],
+  ): OfferState['extended'] | DeviceRefusal {
+    const extended = new Map<TypeDevices, SoughtClaim>()
+    if (demand === undefined) return extended
+    const { name } = demand
+    for (const type of types) {
+      const claim = this.compiled.extendedClaim(demand, type)
+      if (typeof claim === 'string')
+        return { kind: 'refused', claim: name, because: { kind: 'problem', problem: claim } }
+      if (claim.requests.length > 0) extended.set(type, { name, claim })
+    }
+    return extended
   }
 
   /**
@@ -161,12 +197,12 @@ export class DeviceAllocator {
     const solutions = new Map<TypeDevices, DeviceSolution>()
     for (const type of state.types) {
       const pools = type.pools.length === 0 ? published : [...published, ...type.pools]
-      const { sought, effective } = state
+      const extended = state.extended.get(type)
       const solution = new DeviceSearch(
         context,
         question,
-        { type, pools, requirements: effective },
-        sought,
+        { type, pools, requirements: state.effective },
+        extended === undefined ? state.sought : [...state.sought, extended],
       ).run()
       if (solution === undefined) continue
       solutions.set(type, solution)
@@ -175,9 +211,11 @@ export class DeviceAllocator {
     return solutions
   }
 
-  /** What is missing for a refused claim (`namespace/name`); undefined for an unknown claim. */
-  shortage(name: string, supply: Pick<DeviceSupply, 'asked' | 'types'>): ClaimShortage | undefined {
-    const claim = this.compiled.claim(name)
+  /** What is missing for a refused claim; undefined for one that cannot be read. */
+  shortage(
+    claim: CompiledClaim | string,
+    supply: Pick<DeviceSupply, 'asked' | 'types'>,
+  ): ClaimShortage | undefined {
     if (typeof claim === 'string') return undefined
     return shortageOf(
       claim,
@@ -234,6 +272,9 @@ export class CompiledDevices {
   readonly #claims = new Map<string, CompiledClaim | string>()
   readonly #bySpec = new Map<string, CompiledClaim | string>()
   readonly #none: TypeDevices = { pools: [] }
+  /** By type, and by the names of the resources that it has itself. */
+  readonly #counting = new WeakMap<TypeDevices, Map<string, TypeDevices>>()
+  readonly #extended = new WeakMap<PodSpec, Map<string, CompiledClaim | string>>()
 
   constructor(input: DevicesInput) {
     this.input = input
@@ -296,6 +337,39 @@ export class CompiledDevices {
         this.#bySpec.set(key, claim)
       }
       this.#claims.set(name, claim)
+    }
+    return claim
+  }
+
+  /** The same devices on nodes that have these extended resources themselves. */
+  counting(type: TypeDevices, resources: readonly string[]): TypeDevices {
+    if (resources.length === 0) return type
+    const known = this.#counting.get(type) ?? new Map<string, TypeDevices>()
+    this.#counting.set(type, known)
+    const key = resources.join(' ')
+    const counting = known.get(key) ?? { pools: type.pools, counted: new Set(resources) }
+    known.set(key, counting)
+    return counting
+  }
+
+  /** The claim for those of a pod's extended resources that nodes of the type do not have, or what is wrong with it. */
+  extendedClaim(
+    { spec, resources }: Omit<ExtendedDemand, 'name'>,
+    type: TypeDevices,
+  ): CompiledClaim | string {
+    const served = resources.filter((name) => type.counted?.has(name) !== true)
+    const known = this.#extended.get(spec) ?? new Map<string, CompiledClaim | string>()
+    this.#extended.set(spec, known)
+    const key = served.join(' ')
+    let claim = known.get(key)
+    if (claim === undefined) {
+      const classes = this.input.extendedResources ?? new Map<string, string>()
+      const { requests } = extendedResourceRequests(
+        spec,
+        new Map(served.map((name) => [name, classes.get(name) ?? ''])),
+      )
+      claim = compileClaim({ devices: { requests } }, this.#classes)
+      known.set(key, claim)
     }
     return claim
   }

@@ -2,16 +2,17 @@
 import type { PodReason } from '../../reasons/reasons.ts'
 import type { Admission, ClaimAdmission } from '../claims/claim-admission.ts'
 import { type ClaimClass, type ClaimClasses, rowsHolding } from '../claims/claim-class.ts'
+import type { TypeRow } from '../claims/pool-template.ts'
 import type { Answer, OpenClaim } from '../claims/open-claims.ts'
 import type { CompiledProblem } from '../compiled-problem.ts'
 import type { NodeFill } from '../nodes/node-fill.ts'
 import type { HasDevices } from '../nodes/node-queue.ts'
 import type { PodShape } from '../pods/pod-shape.ts'
 import type { PodTopology } from '../topology/pod-topology.ts'
-import type { DeviceAllocator, DeviceOffer } from './device-allocator.ts'
+import type { DeviceAllocator, DeviceOffer, ExtendedDemand } from './device-allocator.ts'
 import type { Consumer } from './ledger.ts'
 import type { TypeDevices } from './pools.ts'
-import { type InstanceType, labels } from '@tenon/api'
+import { comparePrices, type InstanceType, labels } from '@tenon/api'
 import type { DeviceRefusal } from '../../reasons/device-reasons.ts'
 import { labelRequirements, type Requirements } from '../../requirements/requirements.ts'
 import type { RequirementStates } from '../../requirements/states.ts'
@@ -35,7 +36,10 @@ export class PodDevices {
   readonly #compiled: CompiledProblem
   readonly #rules: OtherRules
   /** For each refusal, the devices that were considered; for its explanation. */
-  readonly #askedFor = new WeakMap<PodReason, ReadonlySet<TypeDevices>>()
+  readonly #askedFor = new WeakMap<
+    PodReason,
+    { readonly shape: PodShape; readonly asked: ReadonlySet<TypeDevices> }
+  >()
 
   constructor(room: DeviceAllocator | undefined, compiled: CompiledProblem, rules: OtherRules) {
     this.#devices = room && new DeviceAdmissions(room, compiled)
@@ -54,30 +58,38 @@ export class PodDevices {
   }
 
   /** The reason if the pod could not be placed for lack of devices. */
-  refusalOf({ claims }: PodShape): PodReason | undefined {
-    const refusal = claims.length > 0 ? this.#devices?.refusal : undefined
+  refusalOf(shape: PodShape): PodReason | undefined {
+    const { refusal, asked } = (shape.usesDevices ? this.#devices : undefined) ?? {}
     if (refusal === undefined) return undefined
-    const reason: PodReason = { kind: 'devices', claim: refusal.claim, because: refusal.because }
-    this.#askedFor.set(reason, this.#devices?.asked ?? new Set())
+    const { claim, because } = refusal
+    const reason: PodReason = isExtended(claim)
+      ? { kind: 'extendedResources', resources: shape.servedResources, because }
+      : { kind: 'devices', claim, because }
+    this.#askedFor.set(reason, { shape, asked: asked ?? new Set() })
     return reason
   }
 
   /** A reason of {@link refusalOf} with what is missing; other reasons unchanged. */
   detailed(reason: PodReason): PodReason {
-    const asked = this.#askedFor.get(reason)
-    if (reason.kind !== 'devices' || asked === undefined || this.#devices === undefined) return reason
-    return { ...reason, because: this.#devices.detailed(reason, asked) }
+    const refused = this.#askedFor.get(reason)
+    if (refused === undefined || this.#devices === undefined) return reason
+    if (reason.kind === 'devices')
+      return { ...reason, because: this.#devices.detailed(reason.because, reason.claim, refused.asked) }
+    if (reason.kind !== 'extendedResources') return reason
+    return { ...reason, because: this.#devices.detailed(reason.because, refused.shape, refused.asked) }
   }
 
-  /** Tells whether a node has devices for the pod; undefined if the pod has no ResourceClaims. */
-  asked(pod: number, { claims }: PodShape): HasDevices | undefined {
+  /** Tells whether a node has devices for the pod; undefined if the pod uses none. */
+  asked(pod: number, shape: PodShape): HasDevices | undefined {
     const devices = this.#devices
-    return devices === undefined || claims.length === 0 ? undefined : (node) => devices.onNode(node, pod)
+    return devices === undefined || !shape.usesDevices
+      ? undefined
+      : (node) => devices.onNode(node, pod, shape)
   }
 
   /** Allocates devices of the node for the pod. */
-  takeOnNode(node: NodeFill, pod: number, { claims }: PodShape): void {
-    if (claims.length > 0) this.#devices?.takeOnNode(node, pod)
+  takeOnNode(node: NodeFill, pod: number, shape: PodShape): void {
+    if (shape.usesDevices) this.#devices?.takeOnNode(node, pod, shape)
   }
 
   /** The answer of a claim that would accept the pod if it had the devices. */
@@ -88,7 +100,7 @@ export class PodDevices {
     shape: PodShape,
     confined: readonly ClaimClass[],
   ): Answer {
-    if (given !== 'accepts' || shape.claims.length === 0) return given
+    if (given !== 'accepts' || !shape.usesDevices) return given
     if (this.onClaim(claim, pod, shape, confined) !== undefined) return 'accepts'
     const mayHaveThemLater = shape.sharesClaims || this.#rules.topology.concernsDomains(shape)
     return mayHaveThemLater ? 'notNow' : 'never'
@@ -101,7 +113,7 @@ export class PodDevices {
     shape: PodShape,
     confined: readonly ClaimClass[],
   ): DeviceAdmission<Admission> | undefined {
-    if (this.#devices === undefined || shape.claims.length === 0) return undefined
+    if (this.#devices === undefined || !shape.usesDevices) return undefined
     claim.consumer ??= {}
     return this.#devices.onClaim(
       { consumer: claim.consumer, amounts: claim.amounts },
@@ -113,8 +125,8 @@ export class PodDevices {
   }
 
   /** Whether new claims for the shape need types with devices. */
-  concerns({ claims }: PodShape): boolean {
-    return this.#devices !== undefined && claims.length > 0
+  concerns({ usesDevices }: PodShape): boolean {
+    return this.#devices !== undefined && usesDevices
   }
 
   /** How a new claim is opened for a pod with devices. Types of known price are tried first. */
@@ -155,6 +167,12 @@ export class PodDevices {
 }
 
 const nothingUndefined: ReadonlySet<string> = new Set()
+
+/** Names of claims contain no space, so it cannot collide. */
+const extendedPrefix = 'extended resources of '
+
+/** Whether it is the claim for a pod's extended resources, which does not exist yet. */
+const isExtended = (claim: string): boolean => claim.startsWith(extendedPrefix)
 
 /** How a claim accepts a pod together with its devices. */
 interface DeviceAdmission<A> {
@@ -206,28 +224,34 @@ class DeviceAdmissions {
 
   /** The reason of a refusal, with what is missing if no devices were found. */
   detailed(
-    { claim, because }: Pick<DeviceRefusal, 'because' | 'claim'>,
+    because: DeviceRefusal['because'],
+    claim: string | PodShape,
     asked: ReadonlySet<TypeDevices>,
   ): DeviceRefusal['because'] {
     if (because.kind !== 'noDevices') return because
-    const types = Map.groupBy(this.#types().values(), (type) => this.#devicesOf(type))
+    const types = Map.groupBy(this.#types().values(), (type) => this.#room.compiled.ofType(type))
     const names = new Map([...types].map(([devices, of]) => [devices, of.map(({ name }) => name)]))
-    const shortage = this.#room.shortage(claim, { asked, types: names })
+    const { compiled } = this.#room
+    const missing =
+      typeof claim === 'string'
+        ? compiled.claim(claim)
+        : compiled.extendedClaim({ spec: claim.whole, resources: claim.servedResources }, compiled.none)
+    const shortage = this.#room.shortage(missing, { asked, types: names })
     return shortage === undefined ? because : { kind: 'noDevices', shortage }
   }
 
   /** Whether the node has devices for the pod. */
-  onNode(node: NodeFill, pod: number): boolean {
-    return this.#offerOf(node, pod) !== undefined
+  onNode(node: NodeFill, pod: number, shape: PodShape): boolean {
+    return this.#offerOf(node, pod, shape) !== undefined
   }
 
   /** Allocates devices of the node for the pod. */
-  takeOnNode(node: NodeFill, pod: number): void {
-    const offer = this.#offerOf(node, pod)
+  takeOnNode(node: NodeFill, pod: number, shape: PodShape): void {
+    const offer = this.#offerOf(node, pod, shape)
     if (offer !== undefined) this.#room.take(offer, offer.types)
   }
 
-  #offerOf(node: NodeFill, pod: number): DeviceOffer | undefined {
+  #offerOf(node: NodeFill, pod: number, shape: PodShape): DeviceOffer | undefined {
     const { input } = node
     const devices = this.#room.compiled
     let requirements = this.#labels.get(node)
@@ -236,14 +260,16 @@ class DeviceAdmissions {
       this.#labels.set(node, requirements)
     }
     const type = this.#types().get(input.labels[labels.instanceType] ?? '')
-    const offer = this.#room.offer(this.#claimsOf(pod), {
+    const counted = this.#compiled.servedResources.countedOn(input.available)
+    const question = {
       consumer: node,
       nodeName: input.name,
       mayBeUndefined: nothingUndefined,
       requirements,
       isStarting: !input.initialized,
-      types: [input.initialized ? devices.none : devices.ofType(type)],
-    })
+      types: [devices.counting(input.initialized ? devices.none : devices.ofType(type), counted)],
+    }
+    const offer = this.#room.offer(this.#claimsOf(pod), question, this.#demandOf(pod, shape))
     // That this node has no devices does not mean that new nodes have none.
     const isForAll = !('kind' in offer) || ['problem', 'tooManySteps'].includes(offer.because.kind)
     return isForAll ? this.#noted(offer) : undefined
@@ -264,39 +290,61 @@ class DeviceAdmissions {
     const all = amounts.slice()
     addTo(all, shape.amounts)
     for (const target of targets) {
-      const rows = rowsHolding(target, all)
-      if (rows.length === 0) continue
-      const offer = this.#offerOn(
-        consumer,
-        pod,
-        target,
-        rows.map(({ type }) => this.#noteAsked(this.#devicesOf(type.type))),
-      )
-      if (offer === undefined) continue
-      const placed = this.#classes.withDevices(target, offer.requirements, ({ type }) =>
-        offer.types.has(this.#devicesOf(type.type)),
-      )
-      const admission = placed && admit([placed])
-      if (admission !== undefined) return { admission, offer }
+      for (const rows of this.#alike(target, rowsHolding(target, all), shape)) {
+        for (const { type } of rows) this.#asked.add(this.#room.compiled.ofType(type.type))
+        const offer = this.#offerOn(consumer, { pod, shape }, target, rows)
+        if (offer === undefined) continue
+        const placed = this.#classes.withDevices(target, offer.requirements, (row) =>
+          offer.types.has(this.#devicesOf(row)),
+        )
+        const admission = placed && admit([placed])
+        if (admission !== undefined) return { admission, offer }
+      }
     }
     return undefined
   }
 
+  /**
+   * The rows by which of the pod's extended resources they have themselves, those with the cheapest row first. A claim keeps
+   * rows of one sort: what its node has to wait for, a device plugin or a driver, is the same for all of them.
+   */
+  #alike(
+    target: ClaimClass,
+    rows: readonly TypeRow[],
+    { servedResources }: PodShape,
+  ): readonly (readonly TypeRow[])[] {
+    if (rows.length === 0) return []
+    if (servedResources.length === 0) return [rows]
+    const groups = Map.groupBy(rows, (row) => {
+      const { counted } = this.#devicesOf(row)
+      return servedResources.filter((name) => counted?.has(name) === true).join(' ')
+    })
+    const sorts = [...groups.values()].map((group) => ({
+      group,
+      price: group.map((row) => this.#classes.bestOffer(target, row).pricePerHour).toSorted(comparePrices)[0],
+    }))
+    return sorts.toSorted((a, b) => comparePrices(a.price, b.price)).map(({ group }) => group)
+  }
+
   #offerOn(
     consumer: Consumer,
-    pod: number,
+    { pod, shape }: { readonly pod: number; readonly shape: PodShape },
     target: ClaimClass,
-    types: Iterable<TypeDevices>,
+    rows: readonly TypeRow[],
   ): DeviceOffer | undefined {
     return this.#noted(
-      this.#room.offer(this.#claimsOf(pod), {
-        consumer,
-        nodeName: undefined,
-        mayBeUndefined: this.#compiled.problem.policy.wellKnownLabels,
-        requirements: this.#states.get(target.state),
-        isStarting: true,
-        types,
-      }),
+      this.#room.offer(
+        this.#claimsOf(pod),
+        {
+          consumer,
+          nodeName: undefined,
+          mayBeUndefined: this.#compiled.problem.policy.wellKnownLabels,
+          requirements: this.#states.get(target.state),
+          isStarting: true,
+          types: rows.map((row) => this.#devicesOf(row)),
+        },
+        this.#demandOf(pod, shape),
+      ),
     )
   }
 
@@ -316,16 +364,19 @@ class DeviceAdmissions {
   }
 
   #typesOf({ class: of, amounts }: OpenClaim): ReadonlySet<TypeDevices> {
-    return new Set(rowsHolding(of, amounts).map(({ type }) => this.#devicesOf(type.type)))
+    return new Set(rowsHolding(of, amounts).map((row) => this.#devicesOf(row)))
   }
 
-  #noteAsked(type: TypeDevices): TypeDevices {
-    this.#asked.add(type)
-    return type
+  #devicesOf({ type, group }: TypeRow): TypeDevices {
+    const { compiled } = this.#room
+    const counted = this.#compiled.servedResources.countedIn(group.allocatable)
+    return compiled.counting(compiled.ofType(type.type), counted)
   }
 
-  #devicesOf(type: InstanceType): TypeDevices {
-    return this.#room.compiled.ofType(type)
+  #demandOf(pod: number, { whole, servedResources }: PodShape): ExtendedDemand | undefined {
+    if (servedResources.length === 0) return undefined
+    const uid = this.#compiled.problem.uids[pod] ?? ''
+    return { name: `${extendedPrefix}${uid}`, spec: whole, resources: servedResources }
   }
 
   #claimsOf(pod: number): readonly string[] {

@@ -23,6 +23,8 @@ import { parseRequirements, type Requirements } from '../../requirements/require
 /** The devices of an instance type's nodes; types with equal devices share one object. */
 export interface TypeDevices {
   readonly pools: readonly DevicePool[]
+  /** Extended resources that its nodes have themselves, so that devices do not serve them; absent = none. */
+  readonly counted?: ReadonlySet<string>
 }
 
 const noDevices: TypeDevices = { pools: [] }

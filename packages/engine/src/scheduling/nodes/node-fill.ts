@@ -4,6 +4,7 @@ import { oneOf } from '../../requirements/requirement.ts'
 import { compatible, labelRequirements, type Requirements } from '../../requirements/requirements.ts'
 import type { RequirementStates, StateId } from '../../requirements/states.ts'
 import type { NodeInput, VolumeUse } from '../../input/input.ts'
+import type { ServedResources } from '../devices/served-resources.ts'
 import type { Attachments } from '../pods/attachments.ts'
 import type { Pace } from '../pace.ts'
 import type { HostPort } from '../../input/host-ports.ts'
@@ -45,6 +46,7 @@ export interface NodeContext {
   readonly daemons: readonly CompiledDaemon[]
   readonly topology: PodTopology
   readonly attachments: Attachments
+  readonly servedResources: ServedResources
   readonly pace: Pace
   /** Label keys that some pod, daemon or topology rule names. */
   readonly keys: ReadonlySet<string>
@@ -79,7 +81,7 @@ export class NodeReader {
 
   /** @param order index in the order in which nodes are tried, without gaps. */
   read(input: NodeInput, order: number): NodeFill {
-    const { space, topology, attachments } = this.#context
+    const { space, topology, attachments, servedResources } = this.#context
     const key = this.#classKey(input)
     const nodeClass = this.#classOf(input, key)
     const hostname = input.labels[labels.hostname] ?? input.name
@@ -88,6 +90,7 @@ export class NodeReader {
     attachments.unlimit(remaining)
     const { amounts: expected, ports, indexes } = this.#expectedDaemons(nodeClass, hostname, key)
     if (indexes.length > 0) takeMissing(remaining, expected, input, space)
+    servedResources.unlimit(remaining, servedResources.countedOn(input.available))
     const node: NodeFill = {
       input,
       order,

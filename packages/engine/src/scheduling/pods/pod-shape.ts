@@ -11,6 +11,7 @@ import {
 } from '../../requirements/requirements.ts'
 import type { RequirementStates, StateId } from '../../requirements/states.ts'
 import type { PodOrigin } from '../../input/input.ts'
+import type { ServedResources } from '../devices/served-resources.ts'
 import type { SelectablePod, ShapeSource } from '../problem/problem.ts'
 import { textOf } from '../problem/spec-reading.ts'
 import { type HostPort, hostPortsOf } from '../../input/host-ports.ts'
@@ -49,6 +50,10 @@ export interface PodShape {
   readonly usesResourceClaims: boolean
   /** ResourceClaims (`namespace/name`) of one of its pods. */
   readonly claims: readonly string[]
+  /** Extended resources that it requests and that devices serve where a node has none. */
+  readonly servedResources: readonly string[]
+  /** Whether it has ResourceClaims, or {@link servedResources}. */
+  readonly usesDevices: boolean
   /** Whether a node without devices for its claims may have them later. */
   readonly sharesClaims: boolean
   /** Whether {@link relaxed} only moves on to the next of several node affinity terms. */
@@ -61,7 +66,10 @@ export interface PodShape {
 
 /** The properties of a shape that relaxation keeps. */
 interface RelaxationInvariants
-  extends Pick<PodShape, 'amounts' | 'hostPorts' | 'volumes' | 'usesResourceClaims'> {
+  extends Pick<
+    PodShape,
+    'amounts' | 'hostPorts' | 'servedResources' | 'usesDevices' | 'usesResourceClaims' | 'volumes'
+  > {
   /** Requirements in addition to the spec. */
   readonly domain: Requirements
 }
@@ -72,6 +80,7 @@ const everywhere: Requirements = new Map()
 export class PodShapes {
   readonly #states: RequirementStates
   readonly #space: ResourceSpace
+  readonly #served: ServedResources
   readonly #toleratePreferNoSchedule: boolean
   readonly #relaxed = new Map<string, PodShape>()
   readonly #amounts = new Map<string, Amounts>()
@@ -83,17 +92,20 @@ export class PodShapes {
   constructor(
     states: RequirementStates,
     space: ResourceSpace,
+    served: ServedResources,
     toleratePreferNoSchedule: boolean,
     areDevicesKnown: boolean,
   ) {
     this.#areDevicesKnown = areDevicesKnown
     this.#states = states
     this.#space = space
+    this.#served = served
     this.#toleratePreferNoSchedule = toleratePreferNoSchedule
   }
 
   /** @throws RangeError or TypeError when the pod is malformed. */
   shapeOf(source: ShapeSource, requests: Resources): PodShape {
+    const servedResources = this.#served.within(requests)
     return this.#make(source.spec, source, {
       amounts: this.#amountsOf(requests),
       hostPorts: hostPortsOf(source.spec),
@@ -102,6 +114,8 @@ export class PodShapes {
           ? [this.#demand(new Map())]
           : source.volumeAlternatives.map((list) => this.#demand(parseRequirements(list))),
       usesResourceClaims: !this.#areDevicesKnown && (source.spec.resourceClaims ?? []).length > 0,
+      servedResources,
+      usesDevices: source.claims.length > 0 || servedResources.length > 0,
       domain: everywhere,
     })
   }

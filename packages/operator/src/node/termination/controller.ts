@@ -7,6 +7,7 @@ import {
   labels,
   type Node,
   type NodeClaim,
+  type Pod,
   terminationFinalizer,
 } from '@tenon/api'
 import { done, isKubeError, mergePatchOf, type ReconcileResult } from '@tenon/kube'
@@ -201,26 +202,16 @@ export class NodeTermination implements ControllerSpec {
     before: ConditionSet | undefined,
     signal: AbortSignal,
   ): Promise<StageOutcome> {
-    const { clock, evictions, kubernetes, state } = this.#deps
+    const { clock, evictions, state } = this.#deps
     const now = clock.now()
-    const { node, deadlineMs } = leaving
-    const { name } = node.metadata
-    let plan = planDrain(state.podsOn(name), deadlineMs, now)
+    const { deadlineMs } = leaving
     const sinceMs = Date.parse(before?.get('Drained')?.lastTransitionTime ?? '')
     const isSettled = before === undefined || now - sinceMs >= leastDrainMs
-    const twins = this.#twinsOf(leaving)
-    let isTwinDraining = twins.some(
-      (twin) => planDrain(state.podsOn(twin), deadlineMs, now).waiting.length > 0,
-    )
+    let { plan, isTwinDraining } = await this.#look(leaving, (name) => state.podsOn(name))
+    const isOver = plan.waiting.length === 0 && !isTwinDraining && isSettled
     // The instance is deleted next, with pods that the cache may not show: the API server is asked.
-    if (plan.waiting.length === 0 && !isTwinDraining && isSettled && before?.isTrue('Drained') !== true) {
-      const fresh = async (nodeName: string) =>
-        planDrain(await podsOnNode(kubernetes.client, nodeName, signal), deadlineMs, now)
-      plan = await fresh(name)
-      for (const twin of twins) isTwinDraining ||= (await fresh(twin)).waiting.length > 0
-      const isLong = now - Date.parse(node.metadata.deletionTimestamp ?? '') > monitorGraceMs
-      if (isLong && now < deadlineMs && (await this.#mayHaveUnseenTwin(node))) isTwinDraining = true
-    }
+    if (isOver && before?.isTrue('Drained') !== true)
+      ({ plan, isTwinDraining } = await this.#freshLook(leaving, signal))
     const draining = { type: 'Drained', status: 'Unknown', reason: 'Draining', message: 'Draining' } as const
     const conditions = before?.get('Drained') === undefined ? before?.set(draining, now) : before
     if (plan.waiting.length > 0) {
@@ -235,6 +226,31 @@ export class NodeTermination implements ControllerSpec {
     if (conditions === undefined || conditions.isTrue('Drained')) return { conditions }
     if (!isSettled) return { conditions, requeueMs: pollMs }
     return { conditions: conditions.set({ type: 'Drained', status: 'True' }, now) }
+  }
+
+  /** What is to be done about the Node's pods, and whether pods of its twins still have to leave. */
+  async #look(
+    leaving: LeavingNode,
+    podsOn: (nodeName: string) => readonly Pod[] | Promise<readonly Pod[]>,
+  ): Promise<{ readonly plan: DrainPlan; readonly isTwinDraining: boolean }> {
+    const now = this.#deps.clock.now()
+    const planOf = async (name: string) => planDrain(await podsOn(name), leaving.deadlineMs, now)
+    const twins = this.#twinsOf(leaving)
+    const plan = await planOf(leaving.node.metadata.name)
+    let isTwinDraining = false
+    for (const twin of twins) isTwinDraining ||= (await planOf(twin)).waiting.length > 0
+    return { plan, isTwinDraining }
+  }
+
+  /** The same by what the API server says. */
+  async #freshLook(leaving: LeavingNode, signal: AbortSignal): ReturnType<NodeTermination['#look']> {
+    const { clock, kubernetes } = this.#deps
+    const { node, deadlineMs } = leaving
+    const look = await this.#look(leaving, (name) => podsOnNode(kubernetes.client, name, signal))
+    const now = clock.now()
+    const isLong = now - Date.parse(node.metadata.deletionTimestamp ?? '') > monitorGraceMs
+    const isHidden = isLong && now < deadlineMs && (await this.#mayHaveUnseenTwin(node))
+    return isHidden ? { ...look, isTwinDraining: true } : look
   }
 
   /** Names of other Nodes of the same instance, such as one under a former name: their pods end with it, too. */
