@@ -7,6 +7,7 @@ export {
   minorOf,
   resizedRequests,
   scoredBalance,
+  servesImplicitNames,
   testedMinors,
 } from './kubernetes-version.ts'
 export { isResizeInfeasible } from './pod-resizes.ts'

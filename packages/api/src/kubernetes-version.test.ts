@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { honoursNominations, minorOf, resizedRequests, testedMinors } from './kubernetes-version.ts'
+import {
+  honoursNominations,
+  minorOf,
+  resizedRequests,
+  servesImplicitNames,
+  testedMinors,
+} from './kubernetes-version.ts'
 
 const root = new URL('../../../', import.meta.url)
 const text = (path: string) => readFileSync(new URL(path, root), 'utf8')
@@ -29,6 +35,13 @@ test('VER-40 sums of resized pods are compared from 1.37 on; of an unknown versi
     [33, 36, 37, 38, undefined].map((minor) => resizedRequests(minor)),
     ['sumOfMaxima', 'sumOfMaxima', 'maximumOfSums', 'maximumOfSums', 'sumOfMaxima'],
   )
+})
+
+test('VER-12 every DeviceClass serves an implicit name from 1.36 on, in 1.35 if the gate is on', () => {
+  const served = (isGateOn: boolean) =>
+    [undefined, 34, 35, 36, 37].map((minor) => servesImplicitNames(minor, isGateOn))
+  assert.deepEqual(served(false), [true, false, false, true, true])
+  assert.deepEqual(served(true), [true, false, true, true, true])
 })
 
 test('VER-61 charts and docs say the same range', () => {

@@ -11,6 +11,9 @@ const scoredChange = 36
 /** From this minor on, kube-scheduler compares the sums of a resized pod instead of adding up maxima. */
 const comparedSums = 37
 
+/** In these, the gate DRAExtendedResource is off by default and on by default, with a name for every DeviceClass. */
+const implicitNames = { possible: 35, usual: 36 } as const
+
 /**
  * The minor version of a server of Kubernetes 1.
  * @param gitVersion as `GET /version` reports it, such as `v1.36.3`, `v1.35.1-eks-1a2b3c` or `v1.37.0-rc.1`.
@@ -29,6 +32,15 @@ export function scoredBalance(minor: number | undefined): 'use' | 'change' {
 /** How kube-scheduler counts a pod that is resized in place; of an unknown version the way that never counts less. */
 export function resizedRequests(minor: number | undefined): ResizedRequests {
   return minor !== undefined && minor >= comparedSums ? 'maximumOfSums' : 'sumOfMaxima'
+}
+
+/**
+ * Whether each DeviceClass serves an extended resource of a name made of its own (kubernetes-versions.md 3); of an unknown
+ * version, as in the newest.
+ * @param isGateOn whether the server has kept `extendedResourceName` of some class.
+ */
+export function servesImplicitNames(minor: number | undefined, isGateOn: boolean): boolean {
+  return minor === undefined || minor >= implicitNames.usual || (isGateOn && minor >= implicitNames.possible)
 }
 
 /** False if the version is unknown. */

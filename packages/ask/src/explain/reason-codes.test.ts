@@ -278,6 +278,20 @@ const podRows: Readonly<Record<PodReason['kind'], Row<PodReason>>> = {
     edited: (snapshot) => ({ ...snapshot, settings: { ...snapshot.settings, ignoreDraRequests: false } }),
     words: /ResourceClaim default\/gpu: .*DeviceClass gpu\.my\.cloud/,
   },
+  extendedResources: {
+    objects: [
+      aPool('blue'),
+      {
+        apiVersion: 'resource.k8s.io/v1',
+        kind: 'DeviceClass',
+        metadata: { name: 'gpu.my.cloud' },
+        spec: { extendedResourceName: 'my.cloud/gpu' },
+      } as KubeObject,
+      aPending('web', { ...requests, 'my.cloud/gpu': '1' }),
+    ],
+    edited: (snapshot) => ({ ...snapshot, settings: { ...snapshot.settings, ignoreDraRequests: false } }),
+    words: /my\.cloud\/gpu, which devices serve: .*DeviceClass gpu\.my\.cloud/,
+  },
   exclusiveClaim: {
     objects: [
       aPool('blue'),

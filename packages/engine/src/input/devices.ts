@@ -17,6 +17,8 @@ export interface DevicesInput {
   readonly claims: ReadonlyMap<string, Pick<ResourceClaim, 'spec' | 'status'>>
   /** The claims (`namespace/name`) of each pod in the order of its spec, by pod UID. */
   readonly claimsOf: ReadonlyMap<string, readonly string[]>
+  /** UIDs of pods without a node for whose extended resources one of their claims was created. Absent = none. */
+  readonly withExtendedClaim?: ReadonlySet<string>
   /** All allocated claims of the cluster. */
   readonly allocations: readonly DeviceAllocation[]
   /** UIDs of pods whose node goes away: devices that only they hold are free. */

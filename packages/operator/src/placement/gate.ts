@@ -1,5 +1,5 @@
 /** Whether pods are nominated for the nodes they are planned for: feature gate PlannedPlacement (planned-placement.md). */
-import { honoursNominations, minorOf, type ResizedRequests, resizedRequests, scoredBalance } from '@tenon/api'
+import { honoursNominations, minorOf, type ResizedRequests, resizedRequests, scoredBalance, servesImplicitNames } from '@tenon/api'
 import type { SchedulingPolicy } from '@tenon/engine'
 import type { KubeClient } from '@tenon/kube'
 import type { Clock, Logger } from '@tenon/runtime'
@@ -83,6 +83,14 @@ export class PlacementGate {
   /** How the scheduler of this server counts pods that are resized in place. */
   get resizedRequests(): ResizedRequests {
     return resizedRequests(this.#minor)
+  }
+
+  /**
+   * Whether each DeviceClass serves a resource of an implicit name.
+   * @param isGateOn whether the server has kept an explicit name of some class.
+   */
+  servesImplicitNames(isGateOn: boolean): boolean {
+    return servesImplicitNames(this.#minor, isGateOn)
   }
 
   /**

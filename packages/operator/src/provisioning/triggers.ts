@@ -10,7 +10,7 @@ import type { ClusterState } from '../state/cluster-state.ts'
 import type { Settings } from '../settings.ts'
 
 interface Dependencies {
-  readonly caches: Pick<Caches, 'nodeClaims' | 'nodePools' | 'nodes' | 'pods'>
+  readonly caches: Pick<Caches, 'deviceClasses' | 'nodeClaims' | 'nodePools' | 'nodes' | 'pods'>
   readonly state: Pick<
     ClusterState,
     'buffers' | 'limitReservations' | 'plans' | 'podDecisions' | 'pods' | 'requests'
@@ -67,6 +67,14 @@ export class Triggers {
       caches.nodePools.onChange(() => {
         if (this.#waiting.size > 0) this.#deps.batcher.trigger('nodepools')
       }),
+      ...(caches.deviceClasses === undefined
+        ? []
+        : [
+            // A class may serve an extended resource that pods wait for.
+            caches.deviceClasses.onChange(() => {
+              if (this.#waiting.size > 0) this.#deps.batcher.trigger('deviceclasses')
+            }),
+          ]),
     ]
     state.limitReservations.freed.add((pool) => {
       this.#deps.batcher.trigger(`room of ${pool}`)

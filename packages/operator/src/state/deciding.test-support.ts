@@ -79,6 +79,7 @@ export async function gathered(
     balance: 'change',
     improvementFor: () => ({}),
     resizedRequests: 'sumOfMaxima',
+    servesImplicitNames: () => false,
   } as const
   const launchGuard = { onTrial: () => offeringsOnTrial }
   const inputs = new SchedulingInputs({

@@ -11,13 +11,16 @@ export function gpuType(name: string, cpu: number, gpus: number): InstanceType {
   return { ...aType(name, cpu), resourceSliceTemplates: [{ driver, pool: 'node', devices }] }
 }
 
-/** The class `gpu` of all devices of the driver. */
-export function createClass(stage: Stage): void {
+/** The class `gpu` of all devices of the driver, which may serve an extended resource. */
+export function createClass(stage: Stage, extendedResourceName?: string): void {
   stage.world.create(kinds.deviceClass, {
     apiVersion: 'resource.k8s.io/v1',
     kind: 'DeviceClass',
     metadata: { name: 'gpu' },
-    spec: { selectors: [{ cel: { expression: `device.driver == '${driver}'` } }] },
+    spec: {
+      selectors: [{ cel: { expression: `device.driver == '${driver}'` } }],
+      ...(extendedResourceName !== undefined && { extendedResourceName }),
+    },
   })
 }
 

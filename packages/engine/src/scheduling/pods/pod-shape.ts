@@ -105,7 +105,7 @@ export class PodShapes {
 
   /** @throws RangeError or TypeError when the pod is malformed. */
   shapeOf(source: ShapeSource, requests: Resources): PodShape {
-    const servedResources = this.#served.within(requests)
+    const servedResources = source.hasExtendedClaim ? [] : this.#served.within(requests)
     return this.#make(source.spec, source, {
       amounts: this.#amountsOf(requests),
       hostPorts: hostPortsOf(source.spec),

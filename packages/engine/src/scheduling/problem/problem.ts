@@ -56,6 +56,8 @@ export interface ShapeSource extends SelectablePod {
   readonly claims: readonly string[]
   /** Whether some of the claims are shared with other pods, or allocated: a node without their devices may get them later. */
   readonly sharesClaims: boolean
+  /** Whether one of its claims was created for its extended resources. */
+  readonly hasExtendedClaim: boolean
 }
 
 /** Bound pods that are equal for every topology rule. */
@@ -335,6 +337,8 @@ class PodReader {
     if (status !== undefined) key += `\n${JSON.stringify(status)}`
     const claims = this.#claimKeys?.of(uid, origin) ?? noClaims
     key += claims.key
+    const hasExtendedClaim = this.#input.devices?.withExtendedClaim?.has(uid) === true
+    if (hasExtendedClaim) key += '\nextended'
     const known = this.#byKey.get(key)
     if (known !== undefined) return known
     this.#byKey.set(key, this.#shapes.length)
@@ -350,6 +354,7 @@ class PodReader {
         hasUnknownVolumes: volumes?.unknownClaims ?? false,
         claims: claims.names,
         sharesClaims: claims.areShared,
+        hasExtendedClaim,
       }) - 1
     )
   }

@@ -1,8 +1,15 @@
 /** Devices and claims on them, for one decision (devices.md 3.4, 3.5). */
-import type { DeviceTaintRule, Pod, ResourceClaim, ResourceSlice } from '@tenon/api'
+import {
+  type DeviceTaintRule,
+  extendedResourceClasses,
+  type Pod,
+  type ResourceClaim,
+  type ResourceSlice,
+} from '@tenon/api'
 import type { DeviceAllocation, DevicesInput } from '@tenon/engine'
 import { type Caches, servesDevices } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
+import type { PlacementGate } from '../../placement/gate.ts'
 
 export interface DeviceSources {
   readonly caches: Pick<
@@ -10,12 +17,48 @@ export interface DeviceSources {
     'deviceClasses' | 'deviceTaintRules' | 'deviceTaintRulesBeta' | 'resourceClaims' | 'resourceSlices'
   >
   readonly state: Pick<ClusterState, 'stateNodes'>
+  readonly placementGate: Pick<PlacementGate, 'servesImplicitNames'>
 }
 
 /** The claims of a pod, or why they are not known yet. */
 export type PodClaims = { readonly names: readonly string[] } | { readonly problem: string }
 
 const none: PodClaims = { names: [] }
+
+/** The DeviceClass that serves each extended resource; empty where devices are not served. */
+export function extendedResources({
+  caches,
+  placementGate,
+}: Pick<DeviceSources, 'caches' | 'placementGate'>): ReadonlyMap<string, string> {
+  if (!servesDevices(caches)) return new Map()
+  const classes = caches.deviceClasses?.list() ?? []
+  // A server without the feature drops the field.
+  const isGateOn = classes.some(({ spec }) => (spec.extendedResourceName ?? '') !== '')
+  return extendedResourceClasses(classes, placementGate.servesImplicitNames(isGateOn))
+}
+
+/** Whether a container of the pod requests one of the resources. */
+export function requestsSome({ spec }: Pod, resources: ReadonlyMap<string, string>): boolean {
+  if (resources.size === 0) return false
+  return [...spec.containers, ...(spec.initContainers ?? [])].some((container) => {
+    for (const name in container.resources?.requests) if (resources.has(name)) return true
+    return false
+  })
+}
+
+/**
+ * The claim (`namespace/name`) that kube-scheduler has created for the extended resources of a pod without a node. The pod
+ * can only go where its devices are, even if it was not bound at once.
+ */
+export function extendedClaimOf(
+  caches: DeviceSources['caches'],
+  { metadata, status }: Pod,
+): string | undefined {
+  const name = status?.extendedResourceClaimStatus?.resourceClaimName
+  const { namespace = '' } = metadata
+  const claim = name === undefined ? undefined : caches.resourceClaims?.get({ namespace, name })
+  return claim && keyOf(claim)
+}
 
 /** The claims (`namespace/name`) that a pod uses; those that its status says it does not need are left out. */
 export function claimsOfPod(caches: DeviceSources['caches'], { metadata, spec, status }: Pod): PodClaims {
@@ -42,21 +85,30 @@ export function claimsOfPod(caches: DeviceSources['caches'], { metadata, spec, s
   return { names }
 }
 
+/** Pods of a decision that use devices. */
+export interface DeviceUsers {
+  /** Claims by UID of the pods that use some. */
+  readonly claimsOf: ReadonlyMap<string, readonly string[]>
+  /** UIDs of the pods for whose extended resources one of these claims was created. */
+  readonly withExtendedClaim: ReadonlySet<string>
+  /** The DeviceClass by extended resource; empty if no pod requests any. */
+  readonly extendedResources: ReadonlyMap<string, string>
+}
+
 /**
- * @param claimsOf claims by UID of the pods that use some.
  * @param leaving UIDs of pods whose node goes.
  * @returns undefined where pods with claims are not served.
  */
 export function devicesInput(
   { caches, state }: DeviceSources,
-  claimsOf: ReadonlyMap<string, readonly string[]>,
+  { claimsOf, withExtendedClaim, extendedResources: served }: DeviceUsers,
   leaving: ReadonlySet<string>,
 ): DevicesInput | undefined {
   const { deviceClasses, resourceClaims, resourceSlices } = caches
   if (deviceClasses === undefined || resourceClaims === undefined || resourceSlices === undefined)
     return undefined
   if (!servesDevices(caches)) return undefined
-  if (claimsOf.size === 0)
+  if (claimsOf.size + served.size === 0)
     return { slices: [], classes: [], claims: new Map(), claimsOf, allocations: [], leaving }
   const used = new Set([...claimsOf.values()].flat())
   const all = resourceClaims.list()
@@ -66,6 +118,8 @@ export function devicesInput(
     taintRules: taintRules(caches),
     claims: new Map(all.flatMap((claim) => (used.has(keyOf(claim)) ? [[keyOf(claim), claim] as const] : []))),
     claimsOf,
+    extendedResources: served,
+    withExtendedClaim,
     allocations: all.flatMap(allocationOf),
     leaving,
   }

@@ -15,7 +15,14 @@ import {
   validatePod,
   type VolumeLookups,
 } from '@tenon/engine'
-import { claimsOfPod, type DeviceSources, devicesInput } from './device-input.ts'
+import {
+  claimsOfPod,
+  type DeviceSources,
+  devicesInput,
+  extendedClaimOf,
+  extendedResources,
+  requestsSome,
+} from './device-input.ts'
 import type { StateNode } from '../../state/nodes/state-node.ts'
 import { uselessText } from '../../state/nodes/node-evidence.ts'
 import { eligibilityPolicy, type ProviderPodRules } from '../../decide/eligibility-policy.ts'
@@ -136,13 +143,25 @@ export function* eligiblePods(
   const read = podReader(sources)
   const freeVolumes = new FreeVolumes(lookups)
   const claimsOf = new Map<string, readonly string[]>()
+  const withExtendedClaim = new Set<string>()
+  const served = extendedResources(sources)
+  let usesServed = false
   const take = (pod: Pod): void => {
     const claims = claimsOfPod(caches, pod)
     if ('problem' in claims) {
       refused.push({ pod, reason: claims.problem })
       return
     }
-    if (claims.names.length > 0) claimsOf.set(pod.metadata.uid ?? '', claims.names)
+    const { uid = '' } = pod.metadata
+    if (claims.names.length > 0) claimsOf.set(uid, claims.names)
+    if (requestsSome(pod, served)) {
+      usesServed = true
+      const own = origins.has(uid) ? undefined : extendedClaimOf(caches, pod)
+      if (own !== undefined) {
+        withExtendedClaim.add(uid)
+        claimsOf.set(uid, [...claims.names, own])
+      }
+    }
     if ((pod.spec.volumes ?? []).length > 0) {
       const resolved = resolveVolumes(pod, lookups, policy, freeVolumes)
       if ('kind' in resolved) {
@@ -183,7 +202,12 @@ export function* eligiblePods(
     }
   }
   const gone = leaving.filter(({ origin }) => origin === 'deleting')
-  const devices = devicesInput(sources, claimsOf, new Set(gone.map(({ pod }) => pod.metadata.uid ?? '')))
+  const users = {
+    claimsOf,
+    withExtendedClaim,
+    extendedResources: usesServed ? served : new Map<string, string>(),
+  }
+  const devices = devicesInput(sources, users, new Set(gone.map(({ pod }) => pod.metadata.uid ?? '')))
   return { pods, origins, volumes, ignored, refused, ...(devices && { devices }) }
 }
 

@@ -51,7 +51,7 @@ type InputSources = ClusterSources &
     readonly state: Pick<ClusterState, 'limitReservations' | 'unreadableNodeText'>
     readonly settings: Pick<Settings, 'preferences' | 'minValues' | 'featureGates'>
     readonly provider: Pick<CloudProvider, 'reservationLabel'>
-    readonly placementGate: Pick<PlacementGate, 'balance' | 'improvementFor' | 'resizedRequests'>
+    readonly placementGate: Pick<PlacementGate, 'balance' | 'improvementFor' | 'resizedRequests' | 'servesImplicitNames'>
     readonly launchGuard: Pick<LaunchGuard, 'onTrial'>
     readonly slicing: Slicing
   }

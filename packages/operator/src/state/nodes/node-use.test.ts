@@ -79,7 +79,13 @@ describe('what pods take', () => {
     assert.equal(use('one').hostPorts.length, 1)
     assert.deepEqual(use('one').podsWithVolumes, [pod])
     cluster.see(ended(pod))
-    assert.deepEqual(use('one'), { requests: {}, daemonRequests: {}, hostPorts: [], podsWithVolumes: [] })
+    assert.deepEqual(use('one'), {
+      requests: {},
+      daemonRequests: {},
+      servedByDevices: [],
+      hostPorts: [],
+      podsWithVolumes: [],
+    })
   })
 
   test('STA-20 a pod whose name comes back on another node takes room there only', () => {

@@ -53,7 +53,11 @@ const type = {
 }
 
 /** Where the pod goes: to the node, or to a new one. */
-function placeOf(state: Partial<StateNode>, pod = aPod()): 'node' | 'new' | 'nowhere' {
+function placeOf(
+  state: Partial<StateNode>,
+  pod = aPod(),
+  bound: readonly Pod[] = [],
+): 'node' | 'new' | 'nowhere' {
   const joined: StateNode = {
     node: undefined,
     claim,
@@ -66,7 +70,7 @@ function placeOf(state: Partial<StateNode>, pod = aPod()): 'node' | 'new' | 'now
   }
   const { placements, claims } = schedule({
     pods: [pod],
-    nodes: [nodeInput(joined, useOf([]))],
+    nodes: [nodeInput(joined, useOf(bound))],
     pools: [{ nodePool: pool, instanceTypes: [type], usage: {} }],
     daemons: [],
     topology: { pods: [], nodes: new Map(), namespaces: new Map() },
@@ -106,4 +110,31 @@ test('SCH-61 an extended resource that the kubelet still reports as 0 is taken f
   const wanting = aPod({ cpu: '1', 'example.com/gpu': '1' })
   assert.equal(placeOf({ node }, wanting), 'node')
   assert.equal(placeOf({ node, isInitialized: true }, wanting), 'new')
+})
+
+test('VER-18 a node takes others although devices serve an extended resource that it does not have', () => {
+  const served: Pod = {
+    ...aPod({ cpu: '1', 'example.com/gpu': '1' }),
+    status: {
+      extendedResourceClaimStatus: {
+        resourceClaimName: 'pod-extended-resources-x',
+        requestMappings: [
+          {
+            containerName: 'app',
+            resourceName: 'example.com/gpu',
+            requestName: 'container-0-request-1',
+          },
+        ],
+      },
+    },
+  }
+  for (const allocatable of [room, { ...room, 'example.com/gpu': '0' }]) {
+    const state = { node: aNode([], allocatable), isInitialized: true }
+    assert.equal(placeOf(state, aPod(), [served]), 'node')
+    assert.equal(placeOf(state, aPod({ 'example.com/gpu': '1' }), [served]), 'new')
+  }
+  // A device plugin that is gone while its pods run is another matter.
+  const { status: _, ...plugged } = served
+  const node = aNode([], { ...room, 'example.com/gpu': '0' })
+  assert.equal(placeOf({ node, isInitialized: true }, aPod(), [plugged]), 'new')
 })

@@ -133,16 +133,32 @@ export function nodeInput(
   parse: typeof parseResources = parseResources,
   taintsOfCloud: readonly Taint[] = [],
 ): NodeInput {
+  const allocatable = allocatableOf(state, parse)
   return {
     name: state.name,
     labels: labelsOf(state),
     taints: taintsOf(state, taintsOfCloud),
     initialized: state.isInitialized,
-    available: difference(allocatableOf(state, parse), use.requests),
+    available: withoutMissing(difference(allocatable, use.requests), allocatable, use),
     daemonRequests: use.daemonRequests,
     usedHostPorts: use.hostPorts,
     ...storage,
   }
+}
+
+/**
+ * Leaves out extended resources of which the node has none, unless pods hold them from a device plugin that is gone. What
+ * pods hold from devices would be less than nothing, and the node would take no other pod.
+ */
+function withoutMissing(available: Resources, allocatable: Resources, use: NodeUse): Resources {
+  const missing = Object.keys(available).filter(
+    (name) =>
+      name.includes('/') &&
+      (ownValue(allocatable, name) ?? 0) === 0 &&
+      (use.servedByDevices.includes(name) || (ownValue(use.requests, name) ?? 0) === 0),
+  )
+  if (missing.length === 0) return available
+  return Object.fromEntries(Object.entries(available).filter(([name]) => !missing.includes(name)))
 }
 
 /** Whether the Node has the disrupted taint. */

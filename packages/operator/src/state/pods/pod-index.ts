@@ -20,6 +20,8 @@ export interface NodeUse {
   readonly requests: Resources
   /** The part of DaemonSet pods. */
   readonly daemonRequests: Resources
+  /** Extended resources that some of the pods have from devices. */
+  readonly servedByDevices: readonly string[]
   readonly hostPorts: readonly HostPort[]
   /** Pods with volumes; what these need depends on more than the pod. */
   readonly podsWithVolumes: readonly Pod[]
@@ -140,6 +142,7 @@ export class PodIndex {
     return (
       old.spec === object.spec &&
       old.metadata.ownerReferences === object.metadata.ownerReferences &&
+      old.status?.extendedResourceClaimStatus === object.status?.extendedResourceClaimStatus &&
       isUnresized(old) &&
       isUnresized(object) &&
       this.isWellFormed(old) &&
@@ -275,16 +278,19 @@ export function useOf(pods: readonly Pod[], resized?: ResizedRequests): NodeUse 
   const requests: Record<string, number> = {}
   const daemonRequests: Record<string, number> = {}
   const hostPorts: HostPort[] = []
+  const servedByDevices: string[] = []
   const podsWithVolumes: Pod[] = []
   for (const pod of pods) {
     if (isTerminal(pod)) continue
     const own = requestsOf(pod, resized)
     accumulate(requests, own)
     if (isDaemonPod(pod)) accumulate(daemonRequests, own)
+    for (const { resourceName } of pod.status?.extendedResourceClaimStatus?.requestMappings ?? [])
+      servedByDevices.push(resourceName)
     hostPorts.push(...hostPortsOf(pod.spec))
     if ((pod.spec.volumes ?? []).length > 0) podsWithVolumes.push(pod)
   }
-  return { requests, daemonRequests, hostPorts, podsWithVolumes }
+  return { requests, daemonRequests, servedByDevices, hostPorts, podsWithVolumes }
 }
 
 /**
@@ -308,6 +314,8 @@ export function useWith(pods: readonly Pod[], arriving: readonly Pod[], resized?
   return {
     requests,
     daemonRequests: now.daemonRequests,
+    // Whether devices will serve an arriving pod is not known before it is bound.
+    servedByDevices: [...now.servedByDevices, ...Object.keys(coming.requests)],
     hostPorts: [...now.hostPorts, ...coming.hostPorts],
     podsWithVolumes: [...now.podsWithVolumes, ...coming.podsWithVolumes],
   }
