@@ -55,7 +55,7 @@ describe('the gate PlannedPlacement', () => {
     let server: () => Promise<string> = version('v1.34.4')
     const gate = await aGate(() => server(), 'auto', 'none', clock)
     const states: boolean[] = [gate.isOn]
-    assert.equal(gate.resizedRequests, 'sumOfMaxima')
+    assert.equal(gate.minor, 34)
     for (const next of [version('v1.35.0'), unknown, version('v1.34.4')]) {
       server = next
       await clock.advance(60_000)
@@ -68,7 +68,7 @@ describe('the gate PlannedPlacement', () => {
     await clock.advance(60_000)
     await gate.settled()
     await clock.advance(0)
-    assert.equal(gate.resizedRequests, 'maximumOfSums')
+    assert.equal(gate.minor, 37)
   })
 
   test('counts as off while the server refuses, and plans have to hold anywhere then', async () => {

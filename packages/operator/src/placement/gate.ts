@@ -1,5 +1,5 @@
 /** Whether pods are nominated for the nodes they are planned for: feature gate PlannedPlacement (planned-placement.md). */
-import { honoursNominations, minorOf, type ResizedRequests, resizedRequests, scoredBalance, servesImplicitNames } from '@tenon/api'
+import { honoursNominations, minorOf } from '@tenon/api'
 import type { SchedulingPolicy } from '@tenon/engine'
 import type { KubeClient } from '@tenon/kube'
 import type { Clock, Logger } from '@tenon/runtime'
@@ -75,22 +75,9 @@ export class PlacementGate {
     return { improvement: this.isOn && waiting <= this.#settings.maxNominations ? 'planned' : 'free' }
   }
 
-  /** What the scheduler of this server scores as balance. */
-  get balance(): 'use' | 'change' {
-    return scoredBalance(this.#minor)
-  }
-
-  /** How the scheduler of this server counts pods that are resized in place. */
-  get resizedRequests(): ResizedRequests {
-    return resizedRequests(this.#minor)
-  }
-
-  /**
-   * Whether each DeviceClass serves a resource of an implicit name.
-   * @param isGateOn whether the server has kept an explicit name of some class.
-   */
-  servesImplicitNames(isGateOn: boolean): boolean {
-    return servesImplicitNames(this.#minor, isGateOn)
+  /** Of the server's version; undefined while it is unknown. */
+  get minor(): number | undefined {
+    return this.#minor
   }
 
   /**
@@ -117,18 +104,19 @@ export class PlacementGate {
 
   async #ask(): Promise<void> {
     const { plannedPlacement } = this.#settings.featureGates
-    if (!this.keepsPlans) return
-    if (plannedPlacement !== 'auto') this.#isOpen = plannedPlacement
+    const isWanted = this.keepsPlans
+    if (isWanted && plannedPlacement !== 'auto') this.#isOpen = plannedPlacement
     const before = this.#server
     try {
       this.#server = await this.#client.serverVersion()
       if (this.#server === before) return
       this.#minor = minorOf(this.#server)
+      if (!isWanted) return
       if (plannedPlacement === 'auto') this.#isOpen = honoursNominations(this.#minor)
       this.#logger.info('planned placement', { isOn: this.#isOpen, server: this.#server })
     } catch (error) {
       // What was known holds: the server is upgraded, or out of reach.
-      if (before === undefined && plannedPlacement === 'auto')
+      if (isWanted && before === undefined && plannedPlacement === 'auto')
         this.#logger.warn(
           'the API server does not report its version; the gate PlannedPlacement is off until it does',
           { error },

@@ -76,10 +76,8 @@ export async function gathered(
 ): Promise<GatheredInput> {
   const observed = { caches, clock, state, settings: defaultSettings, provider, logger: silentLogger }
   const placementGate = {
-    balance: 'change',
     improvementFor: () => ({}),
-    resizedRequests: 'sumOfMaxima',
-    servesImplicitNames: () => false,
+    minor: 36,
   } as const
   const launchGuard = { onTrial: () => offeringsOnTrial }
   const inputs = new SchedulingInputs({

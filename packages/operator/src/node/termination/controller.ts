@@ -45,6 +45,12 @@ interface LeavingNode {
   readonly deadlineMs: number
 }
 
+interface DrainLook {
+  readonly plan: DrainPlan
+  /** Whether pods of another Node of the instance still have to leave. */
+  readonly isTwinDraining: boolean
+}
+
 interface StageOutcome {
   /** Of the claim, to be stored; undefined if there is no claim. */
   readonly conditions: ConditionSet | undefined
@@ -228,11 +234,10 @@ export class NodeTermination implements ControllerSpec {
     return { conditions: conditions.set({ type: 'Drained', status: 'True' }, now) }
   }
 
-  /** What is to be done about the Node's pods, and whether pods of its twins still have to leave. */
   async #look(
     leaving: LeavingNode,
     podsOn: (nodeName: string) => readonly Pod[] | Promise<readonly Pod[]>,
-  ): Promise<{ readonly plan: DrainPlan; readonly isTwinDraining: boolean }> {
+  ): Promise<DrainLook> {
     const now = this.#deps.clock.now()
     const planOf = async (name: string) => planDrain(await podsOn(name), leaving.deadlineMs, now)
     const twins = this.#twinsOf(leaving)
@@ -243,7 +248,7 @@ export class NodeTermination implements ControllerSpec {
   }
 
   /** The same by what the API server says. */
-  async #freshLook(leaving: LeavingNode, signal: AbortSignal): ReturnType<NodeTermination['#look']> {
+  async #freshLook(leaving: LeavingNode, signal: AbortSignal): Promise<DrainLook> {
     const { clock, kubernetes } = this.#deps
     const { node, deadlineMs } = leaving
     const look = await this.#look(leaving, (name) => podsOnNode(kubernetes.client, name, signal))

@@ -5,6 +5,7 @@ import {
   type Pod,
   type ResourceClaim,
   type ResourceSlice,
+  servesImplicitNames,
 } from '@tenon/api'
 import type { DeviceAllocation, DevicesInput } from '@tenon/engine'
 import { type Caches, servesDevices } from '../../state/caches.ts'
@@ -17,7 +18,7 @@ export interface DeviceSources {
     'deviceClasses' | 'deviceTaintRules' | 'deviceTaintRulesBeta' | 'resourceClaims' | 'resourceSlices'
   >
   readonly state: Pick<ClusterState, 'stateNodes'>
-  readonly placementGate: Pick<PlacementGate, 'servesImplicitNames'>
+  readonly placementGate: Pick<PlacementGate, 'minor'>
 }
 
 /** The claims of a pod, or why they are not known yet. */
@@ -34,7 +35,7 @@ export function extendedResources({
   const classes = caches.deviceClasses?.list() ?? []
   // A server without the feature drops the field.
   const isGateOn = classes.some(({ spec }) => (spec.extendedResourceName ?? '') !== '')
-  return extendedResourceClasses(classes, placementGate.servesImplicitNames(isGateOn))
+  return extendedResourceClasses(classes, servesImplicitNames(placementGate.minor, isGateOn))
 }
 
 /** Whether a container of the pod requests one of the resources. */

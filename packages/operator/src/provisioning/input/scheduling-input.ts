@@ -1,5 +1,5 @@
 /** Gathers what the engine needs for one decision. */
-import { type NodePool, type Pod, wellKnownLabels } from '@tenon/api'
+import { type NodePool, type Pod, resizedRequests, scoredBalance, wellKnownLabels } from '@tenon/api'
 import type { PoolInput, SchedulingInput, SchedulingPolicy } from '@tenon/engine'
 import { inSlices, perObject, type Slicing } from '@tenon/runtime'
 import { poolUsage } from '../../state/nodepools/pool-usage.ts'
@@ -51,7 +51,7 @@ type InputSources = ClusterSources &
     readonly state: Pick<ClusterState, 'limitReservations' | 'unreadableNodeText'>
     readonly settings: Pick<Settings, 'preferences' | 'minValues' | 'featureGates'>
     readonly provider: Pick<CloudProvider, 'reservationLabel'>
-    readonly placementGate: Pick<PlacementGate, 'balance' | 'improvementFor' | 'resizedRequests' | 'servesImplicitNames'>
+    readonly placementGate: Pick<PlacementGate, 'improvementFor' | 'minor'>
     readonly launchGuard: Pick<LaunchGuard, 'onTrial'>
     readonly slicing: Slicing
   }
@@ -100,7 +100,7 @@ export class SchedulingInputs {
     const listed = await Promise.all(eligible.map((pool) => offeredTypes(this.#sources, pool, signal)))
     const listings = listed.filter((listing) => listing !== undefined)
     // Most of the work, done before that moment.
-    state.pods.countResized(placementGate.resizedRequests)
+    state.pods.countResized(resizedRequests(placementGate.minor))
     if (hasPods) await inSlices(state.pods.readUses(state.stateNodes()), slicing)
     // From here on everything is read without a pause, so that it is consistent.
     state.pods.decided()
@@ -123,7 +123,7 @@ export class SchedulingInputs {
       eligiblePools(this.#sources).map((pool) => expectedTypes(this.#sources, pool, signal)),
     )
     const listings = listed.filter((listing) => listing !== undefined)
-    state.pods.countResized(placementGate.resizedRequests)
+    state.pods.countResized(resizedRequests(placementGate.minor))
     await inSlices(state.pods.readUses(state.stateNodes()), slicing)
     const moving = removable.flatMap(({ pods }) =>
       pods.map(
@@ -296,8 +296,8 @@ function schedulingPolicy(
     wellKnownLabels: new Set([...wellKnownLabels, ...provider.wellKnownLabels]),
     maxInstanceTypes,
     ...placementGate.improvementFor(waiting),
-    balance: placementGate.balance,
-    resizedRequests: placementGate.resizedRequests,
+    balance: scoredBalance(placementGate.minor),
+    resizedRequests: resizedRequests(placementGate.minor),
     ...(label !== undefined &&
       settings.featureGates.reservedCapacity && { reservations: { label, mode: 'Strict' } }),
   }
