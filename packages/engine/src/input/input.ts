@@ -36,7 +36,7 @@ export interface NodeInput {
   readonly volumeLimits?: Readonly<Record<string, number>>
   /** Volume claims of bound pods. */
   readonly volumesInUse?: VolumeUse
-  /** CSI drivers that pods with their volumes need and that the node lacks (kubernetes-versions.md 5). */
+  /** CSI drivers that pods with their volumes need and that the node lacks (scheduling.md 8.1). */
   readonly missingDrivers?: readonly string[]
   /** Whether the node is under `consolidateAfter`, so that pods of candidates may not move there (scheduling.md 14). */
   readonly refusesCandidatePods?: boolean
@@ -67,7 +67,7 @@ export interface PoolInput {
   readonly usage: Resources
   /**
    * CSI drivers that pods with their volumes need and that new nodes will lack, by name of the instance type
-   * (kubernetes-versions.md 5).
+   * (scheduling.md 8.1).
    */
   readonly missingDrivers?: MissingDrivers
   /** Shares of the limits of claims that the usage does not include yet; absent = none. */

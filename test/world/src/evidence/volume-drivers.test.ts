@@ -1,4 +1,4 @@
-/** Nodes whose CSI drivers come after them, or never (kubernetes-versions.md 5). */
+/** Nodes whose CSI drivers come after them, or never (scheduling.md 8.1). */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { type CsiDriver, kinds, type StorageClass } from '@tenon/api'

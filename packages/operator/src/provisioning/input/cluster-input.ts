@@ -288,7 +288,7 @@ export function volumeLookups(caches: Omit<VolumeCaches, 'csiNodes' | 'volumeAtt
 /**
  * Volumes of a node's pods and how many of each driver it can attach; `pods` must be well-formed.
  * @param expected limits that hold until the node's CSINode has its own.
- * @param attachments those of the node; they count whether or not a pod uses them (kubernetes-versions.md 5).
+ * @param attachments those of the node; they count whether or not a pod uses them (scheduling.md 8.1).
  */
 function nodeStorage(
   csiNode: CsiNode | undefined,

@@ -1,4 +1,4 @@
-/** CSI drivers that nodes lack although pods with their volumes need them (kubernetes-versions.md 5). */
+/** CSI drivers that nodes lack although pods with their volumes need them (scheduling.md 8.1). */
 import { type CsiDriver, type CsiNode, labels, type Node, ownValue } from '@tenon/api'
 import type { MissingDrivers } from '@tenon/engine'
 import type { Clock } from '@tenon/runtime'
