@@ -2,7 +2,9 @@ export { age, humanDuration } from './age.ts'
 export { accumulate, difference, fits, larger, sum } from './amounts.ts'
 export { perRequests, podRequests, requestsOf, type ResizedRequests } from './pod-requests.ts'
 export { slicesOf } from './resource-slices.ts'
+export { featuresAnnotation, requiredFeatures, undeclaredFeatures } from './declared-features.ts'
 export {
+  featuresOfKubelet,
   honoursNominations,
   minorOf,
   resizedRequests,

@@ -10,6 +10,8 @@ const nominationsByOthers = 35
 const scoredChange = 36
 /** From this minor on, kube-scheduler compares the sums of a resized pod instead of adding up maxima. */
 const comparedSums = 37
+/** From this minor on, kubelets declare features. */
+const declaringKubelets = 36
 
 /** In these, the gate DRAExtendedResource is off by default and on by default, with a name for every DeviceClass. */
 const implicitNames = { possible: 35, usual: 36 } as const
@@ -46,4 +48,16 @@ export function servesImplicitNames(minor: number | undefined, isGateOn: boolean
 /** False if the version is unknown. */
 export function honoursNominations(minor: number | undefined): boolean {
   return minor !== undefined && minor >= nominationsByOthers
+}
+
+/** What a kubelet of this minor declares with its default feature gates, sorted; undefined if the minor is unknown. */
+export function featuresOfKubelet(minor: number | undefined): readonly string[] | undefined {
+  if (minor === undefined) return undefined
+  if (minor < declaringKubelets) return []
+  return [
+    'ExtendWebSocketsToKubelet',
+    'InPlacePodLevelResourcesVerticalScaling',
+    'InPlacePodVerticalScalingInitContainers',
+    'RestartAllContainersOnContainerExits',
+  ]
 }

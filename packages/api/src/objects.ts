@@ -176,6 +176,7 @@ export interface Container {
   readonly ports?: readonly ContainerPort[]
   readonly resources?: ResourceRequirements
   readonly restartPolicy?: string
+  readonly restartPolicyRules?: readonly { readonly action?: string }[]
   readonly volumeMounts?: readonly { readonly name: string }[]
 }
 
@@ -212,6 +213,8 @@ export interface PodSpec {
   readonly terminationGracePeriodSeconds?: number
   readonly restartPolicy?: string
   readonly hostNetwork?: boolean
+  /** False: the pod has a user namespace of its own. */
+  readonly hostUsers?: boolean
   /** The PodGroup that the pod belongs to. */
   readonly schedulingGroup?: { readonly podGroupName?: string }
   readonly resourceClaims?: readonly {
@@ -299,6 +302,8 @@ export interface Node extends KubeObject {
     readonly daemonEndpoints?: { readonly kubeletEndpoint?: { readonly Port: number } }
     readonly volumesAttached?: readonly { readonly name: string; readonly devicePath: string }[]
     readonly volumesInUse?: readonly string[]
+    /** Features of the kubelet, sorted; from 1.36 on. */
+    readonly declaredFeatures?: readonly string[]
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * What kube-scheduler 1.36 decides about taints, labels, zones of volumes and resizes in place. Everything in this repository that decides
+ * What kube-scheduler 1.36 decides about taints, labels, zones of volumes, resizes in place and declared features. Everything in this repository that decides
  * about them is run against these cases.
  */
 import type { LabelSelector, NodeSelectorTerm, PodSpec, PodStatus, Taint, Toleration } from './objects.ts'
@@ -213,3 +213,31 @@ export const resizeCases: readonly {
     cpu: { sumOfMaxima: 5000, maximumOfSums: 3000 },
   },
 ]
+
+/** Whether a node with these declared features may take the pod. */
+export const featureCases: readonly {
+  readonly spec: PodSpec
+  readonly declared: readonly string[] | undefined
+  readonly isMet: boolean
+}[] = (
+  [
+    [{ containers: containers({ a: '1' }) }, undefined, true],
+    [{ containers: [{ name: 'a', restartPolicyRules: [{ action: 'Restart' }] }] }, undefined, true],
+    [restartingAll(), undefined, false],
+    [restartingAll(), ['ExtendWebSocketsToKubelet'], false],
+    [restartingAll(), ['ExtendWebSocketsToKubelet', 'RestartAllContainersOnContainerExits'], true],
+    [{ containers: [{ name: 'b' }], initContainers: restartingAll().containers }, [], false],
+    [{ containers: [{ name: 'a' }], hostNetwork: true, hostUsers: true }, [], true],
+    [{ containers: [{ name: 'a' }], hostNetwork: true, hostUsers: false }, [], false],
+    [{ containers: [{ name: 'a' }], hostUsers: false }, [], true],
+    [
+      { containers: [{ name: 'a' }], hostNetwork: true, hostUsers: false },
+      ['UserNamespacesHostNetworkSupport'],
+      true,
+    ],
+  ] as const
+).map(([spec, declared, isMet]) => ({ spec, declared, isMet }))
+
+function restartingAll() {
+  return { containers: [{ name: 'a', restartPolicyRules: [{ action: 'RestartAllContainers' }] }] }
+}

@@ -4,6 +4,7 @@ export type FilterName =
   | 'NodeName'
   | 'TaintToleration'
   | 'NodeAffinity'
+  | 'NodeDeclaredFeatures'
   | 'NodePorts'
   | 'NodeResourcesFit'
   | 'VolumeRestrictions'

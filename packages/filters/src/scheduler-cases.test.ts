@@ -12,6 +12,7 @@ import type {
   VolumeAttachment,
 } from '@tenon/api'
 import {
+  featureCases,
   nodeFieldCases,
   nodeTermCases,
   resizeCases,
@@ -129,6 +130,18 @@ describe('RPB-41 the filters decide as kube-scheduler', () => {
         assert.ok(snapshot.find(asking(10_000 - cpu[rule])), `${about}, ${rule}`)
         assert.equal(snapshot.find(asking(10_001 - cpu[rule])), undefined, `${about}, ${rule}`)
       }
+  })
+
+  test('VER-23 about features that nodes declare', () => {
+    for (const each of featureCases) {
+      const { declared } = each
+      const plain = aNode({})
+      const node: Node = {
+        ...plain,
+        status: { ...plain.status, ...(declared && { declaredFeatures: declared }) },
+      }
+      assert.equal(fits(node, aPod('p', each.spec)), each.isMet, textOf(each))
+    }
   })
 
   test('VER-37 about zone labels of volumes', () => {

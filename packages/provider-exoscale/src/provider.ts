@@ -259,6 +259,11 @@ class ExoscaleProvider implements CloudProvider {
     return { labels: nodeLabels, taints: nodeTaints }
   }
 
+  kubeletVersion(pool: NodePool): string | undefined {
+    const { name } = pool.spec.template.spec.nodeClassRef
+    return this.#deps.kubernetes.caches.nodeClasses.get({ name })?.spec.imageTemplateSelector?.version
+  }
+
   async isDrifted(claim: NodeClaim, signal?: AbortSignal): Promise<string | undefined> {
     return this.#speak(async () => {
       const nodeClass = this.#nodeClass(claim.spec.nodeClassRef.name)

@@ -251,6 +251,8 @@ export interface CloudProvider {
   getInstanceTypes(pool: NodePool, signal?: AbortSignal): Promise<readonly InstanceType[]>
   /** Labels and taints that the pool's node class sets unless the pool's template does. Absent: none. */
   nodeDefaults?(pool: NodePool): NodeDefaults
+  /** Version of the kubelets of the pool's new nodes, such as `v1.36.3`. Absent, or undefined: not known. */
+  kubeletVersion?(pool: NodePool): string | undefined
   /** The drift reason; undefined if there is no drift. */
   isDrifted(claim: NodeClaim, signal?: AbortSignal): Promise<string | undefined>
   /**

@@ -106,6 +106,10 @@ const templateRows: Readonly<Record<TemplateReason['kind'], Row<TemplateReason>>
     objects: [aPool('blue', {}, { taints: [{ key: 'team', value: 'a', effect: 'NoSchedule' }] }), web()],
     words: /does not tolerate team=a:NoSchedule; add to its spec\.tolerations/,
   },
+  undeclaredFeatures: {
+    objects: [aPool('blue'), web({ hostNetwork: true, hostUsers: false })],
+    words: /not known to declare UserNamespacesHostNetworkSupport .*annotation tenon\.sh\/declared-features/,
+  },
   incompatibleRequirements: {
     objects: [
       aPool('blue', {}, { requirements: [is(labels.zone, 'zone-a')] }),

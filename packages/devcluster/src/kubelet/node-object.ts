@@ -1,6 +1,8 @@
 import {
   type CsiNode,
+  featuresOfKubelet,
   type Lease,
+  minorOf,
   type Node,
   type NodeCondition,
   type OwnerReference,
@@ -78,6 +80,7 @@ export function nodeStatus(
       lastTransitionTime: unchanged ? old.lastTransitionTime : now,
     }
   })
+  const declaredFeatures = featuresOfKubelet(minorOf(spec.kubeletVersion)) ?? []
   const foreign = before.filter((one) => !own.some((condition) => condition.type === one.type))
   return {
     capacity: spec.capacity,
@@ -85,6 +88,7 @@ export function nodeStatus(
     conditions: [...foreign, ...own],
     addresses: addresses(spec),
     nodeInfo: nodeInfo(spec),
+    ...(declaredFeatures.length > 0 && { declaredFeatures }),
     daemonEndpoints: { kubeletEndpoint: { Port: kubeletPort } },
   }
 }

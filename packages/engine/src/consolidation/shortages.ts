@@ -1,5 +1,5 @@
 /** Unavailable offerings that would replace a node for less (disruption.md 10). */
-import { capacityTypes } from '@tenon/api'
+import { capacityTypes, undeclaredFeatures } from '@tenon/api'
 import type { PodShape } from '../scheduling/pods/pod-shape.ts'
 import { type CompiledPool, PoolBudget } from '../scheduling/claims/pool-template.ts'
 import { addTo, type Amounts, amountsFit } from '../scheduling/pods/resource-space.ts'
@@ -97,8 +97,9 @@ export class Shortages {
     const admits = (have: StateId, wish: StateId) =>
       compatible(states.get(have), states.get(wish), problem.policy.wellKnownLabels)
     let state = states.idOf(pool.requirements)
-    for (const { strict, tolerations, volumes } of shapes) {
+    for (const { strict, tolerations, features, volumes } of shapes) {
       if (strict.host !== undefined && !allowsNewHost(strict.host)) return undefined
+      if (undeclaredFeatures(features, pool.input.declaredFeatures).length > 0) return undefined
       if (untolerated(pool.taints, tolerations).length > 0 || !admits(state, strict.state)) return undefined
       const withPod = states.merge(state, strict.state)
       const volume = volumes.find((wish) => admits(withPod, wish.state))

@@ -61,6 +61,7 @@ const resources = fields({ requests: optional(mapOf(quantity)), limits: optional
 const container = fields({
   name: text,
   resources: optional(resources),
+  restartPolicyRules: optional(listOf(fields({ action: optional(text) }))),
   ports: optional(
     listOf(fields({ containerPort: optional(integer), hostPort: optional(integer), hostIP: optional(text) })),
   ),

@@ -24,6 +24,8 @@ export interface NodeInput {
   /** Taints that pods must tolerate; for a starting node without startup and ephemeral taints. */
   readonly taints: readonly Taint[]
   readonly initialized: boolean
+  /** Features that its kubelet declares, or will declare as far as that is known. Absent = none. */
+  readonly declaredFeatures?: readonly string[]
   /**
    * Allocatable minus the requests of bound pods. A resource that the node does not have is absent, even if devices serve
    * it to bound pods.
@@ -63,6 +65,8 @@ export interface PoolInput {
   readonly instanceTypes: readonly InstanceType[]
   /** Labels and taints that its nodes get in addition to those of the template. */
   readonly defaults?: { readonly labels: Readonly<Record<string, string>>; readonly taints: readonly Taint[] }
+  /** Features that kubelets of new nodes will declare, as far as that is known. Absent = none. */
+  readonly declaredFeatures?: readonly string[]
   /** Capacity of the pool's existing nodes; `nodes` is their number. */
   readonly usage: Resources
   /**

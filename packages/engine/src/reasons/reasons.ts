@@ -1,5 +1,6 @@
 /** Why something could not be placed, as data. The text is only rendered when it is read. */
 import {
+  featuresAnnotation,
   formatResource,
   labels,
   type Resources,
@@ -26,6 +27,8 @@ export interface FilterOutcome {
 /** Why one NodePool cannot take a pod (scheduling.md 12.3). */
 export type TemplateReason =
   | { readonly kind: 'untoleratedTaints'; readonly taints: readonly Taint[] }
+  /** Kubelets of the NodePool do not declare these features, or nothing is known of them. */
+  | { readonly kind: 'undeclaredFeatures'; readonly features: readonly string[] }
   | { readonly kind: 'incompatibleRequirements'; readonly conflict: Incompatibility }
   | { readonly kind: 'incompatibleVolumes'; readonly conflict: Incompatibility }
   | {
@@ -221,6 +224,11 @@ export function renderTemplateReason(reason: TemplateReason, nodePool: string): 
   switch (reason.kind) {
     case 'untoleratedTaints':
       return `the pod does not tolerate ${reason.taints.map(taintText).join(', ')}; add to its spec.tolerations`
+    case 'undeclaredFeatures':
+      return (
+        `its nodes are not known to declare ${reason.features.join(', ')} (status.declaredFeatures), which the pod ` +
+        `needs; use kubelets that do, or say so in annotation ${featuresAnnotation} of the node class`
+      )
     case 'incompatibleRequirements':
       return renderIncompatibility(reason.conflict, 'the pod needs', "the pod's node selector or affinity")
     case 'incompatibleVolumes':

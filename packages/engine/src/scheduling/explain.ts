@@ -1,4 +1,5 @@
 /** Why no NodePool can take a pod; computed once per unschedulable shape (scheduling.md 12.3). */
+import { undeclaredFeatures } from '@tenon/api'
 import type { PodReason, TemplateReason } from '../reasons/reasons.ts'
 import { compatible, incompatibility, type Requirements } from '../requirements/requirements.ts'
 import { type ClaimClass, holdsMore } from './claims/claim-class.ts'
@@ -57,8 +58,8 @@ function reasonOfEmpty(
   if (budget.nodesExhausted) return { kind: 'nodeLimit' }
   const affordable = unavailableRows.filter(({ type }) => budget.allows(type))
   if (affordable.length === 0) return { kind: 'limits' }
-  const taints = untolerated(pool.taints, shape.tolerations)
-  if (taints.length > 0) return { kind: 'untoleratedTaints', taints }
+  const refusal = refusalOf(pool, shape)
+  if (refusal !== undefined) return refusal
   const { wellKnownLabels } = compiled.problem.policy
   const wanted = compiled.states.get(shape.wanted.state)
   const clash = incompatibility(pool.requirements, wanted, wellKnownLabels)
@@ -72,6 +73,14 @@ function reasonOfEmpty(
     affordable.map((each) => ({ ...each, isOffered: true })),
     context,
   )
+}
+
+/** Why no node of the pool takes the pod, of whatever type and in whatever domain. */
+function refusalOf({ taints, input }: CompiledPool, shape: PodShape): TemplateReason | undefined {
+  const rejecting = untolerated(taints, shape.tolerations)
+  if (rejecting.length > 0) return { kind: 'untoleratedTaints', taints: rejecting }
+  const features = undeclaredFeatures(shape.features, input.declaredFeatures)
+  return features.length === 0 ? undefined : { kind: 'undeclaredFeatures', features }
 }
 
 /** Requirements of a new claim of the pool with the pod, one entry per suitable choice of volumes. */
@@ -122,23 +131,23 @@ function reasonOf(
   if (budget.nodesExhausted) return { kind: 'nodeLimit' }
   const pool = context.compiled.poolOf(template)
   const unavailableRows = context.compiled.unavailableRows(pool).filter(({ type }) => budget.allows(type))
-  const taints = untolerated(template.taints, shape.tolerations)
+  const refusal = refusalOf(pool, shape)
   if (budget.affordable().length === 0)
-    return (taints.length === 0 && shortage(shape, pool, unavailableRows, context)) || { kind: 'limits' }
-  if (taints.length > 0) return { kind: 'untoleratedTaints', taints }
+    return (refusal === undefined && shortage(shape, pool, unavailableRows, context)) || { kind: 'limits' }
+  if (refusal !== undefined) return refusal
   const opened = classes.opened(template, budget.affordable())
   const clash = conflict(shape, opened, context)
   if (clash !== undefined) return clash
   const states = statesWithin(shape, opened, context)
   if (states.length === 0) return volumeConflict(shape, opened, context)
   topology.expectOnClaim(newHost, template.index)
-  const refusal = topology.hostRefusal(shape, newHost)
-  if (refusal !== undefined)
+  const closed = topology.hostRefusal(shape, newHost)
+  if (closed !== undefined)
     return {
       kind: 'topology',
-      rule: refusal.rule.kind,
-      key: refusal.rule.key,
-      counts: refusal.counts(),
+      rule: closed.rule.kind,
+      key: closed.rule.key,
+      counts: closed.counts(),
     }
   const narrowed = states.map((state) => topology.choices(shape, state.state, template.index))
   const confined = states.flatMap((state, i) => {

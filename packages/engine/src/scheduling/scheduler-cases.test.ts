@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { normalizedLabel, type PodSpec, type Taint } from '@tenon/api'
-import { nodeTermCases, resizeCases, tolerationCases, volumeZoneCases } from '@tenon/api/scheduler-cases'
+import {
+  featureCases,
+  nodeTermCases,
+  resizeCases,
+  tolerationCases,
+  volumeZoneCases,
+} from '@tenon/api/scheduler-cases'
 import { aBoundClaim, aPodUsing, aVolume, lookupsOf } from '../eligibility/storage.test-support.ts'
 import { resolveVolumes, volumesAdmit } from '../eligibility/volumes.ts'
 import { worstCase } from '../testing/worst-cases.test-support.ts'
@@ -75,4 +81,21 @@ test('VER-38 VER-39 VER-40 the engine counts pods that are resized in place as k
       const placed = [needed, needed - 1].map((free) => placedWith(free))
       assert.deepEqual(placed, [1, 0], `${about}, ${resizedRequests}`)
     }
+})
+
+test('VER-23 the engine decides as kube-scheduler about declared features', () => {
+  const input = worstCase('plain', 1)
+  const [pod] = input.pods
+  const [node] = input.nodes
+  assert.ok(pod !== undefined && node !== undefined)
+  for (const each of featureCases) {
+    const { declared } = each
+    const { placements } = schedule({
+      ...input,
+      pods: [{ ...pod, spec: { ...pod.spec, ...each.spec } }],
+      nodes: [{ ...node, ...(declared && { declaredFeatures: declared }) }],
+      pools: [],
+    })
+    assert.equal(placements.length === 1, each.isMet, JSON.stringify(each))
+  }
 })

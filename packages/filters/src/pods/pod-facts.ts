@@ -1,6 +1,7 @@
 import {
   type Pod,
   type PodAffinityTerm,
+  requiredFeatures,
   type Toleration,
   type TopologySpreadConstraint,
   type WeightedPodAffinityTerm,
@@ -61,6 +62,8 @@ export interface PodFacts {
   readonly hostPorts: readonly HostPort[]
   readonly nodes: NodeMatcher | undefined
   readonly tolerations: readonly Toleration[]
+  /** Features that the node must declare. */
+  readonly features: readonly string[]
   readonly affinity: readonly PodTerm[]
   readonly antiAffinity: readonly PodTerm[]
   readonly preferred: readonly WeightedTerm[]
@@ -105,6 +108,7 @@ export function podFacts(pod: Pod, table: ResourceTable, requestsOf = requestsBy
     hostPorts: hostPorts(pod),
     nodes: nodeMatcher(spec),
     tolerations: spec.tolerations ?? nothing,
+    features: requiredFeatures(spec),
     affinity: (podAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? nothing).map(compile),
     antiAffinity: (podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? nothing).map(compile),
     preferred: [

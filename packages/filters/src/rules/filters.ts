@@ -1,4 +1,4 @@
-import { ownValue, type Taint, untoleratedTaint } from '@tenon/api'
+import { ownValue, type Taint, undeclaredFeatures, untoleratedTaint } from '@tenon/api'
 import { disksConflict } from '../pods/disks.ts'
 import type { NodeEntry } from '../cluster/node-entry.ts'
 import type { DomainCounts, PodCycle, SpreadState } from './pod-cycle.ts'
@@ -22,6 +22,7 @@ export const affinityMismatch = refuse(
   false,
   "node(s) didn't match Pod's node affinity/selector",
 )
+const featuresMissing = refuse('NodeDeclaredFeatures', false, "node(s) didn't match Pod's required features")
 const portsTaken = refuse('NodePorts', true, "node(s) didn't have free ports for the requested pod ports")
 const diskTaken = refuse('VolumeRestrictions', true, 'node(s) had no available disk')
 const spreadViolated = refuse(
@@ -72,6 +73,8 @@ export function checkNodeItself(facts: PodFacts, entry: NodeEntry): Rejection | 
     }
   }
   if (facts.nodes !== undefined && !facts.nodes.matches(entry.name, entry.labels)) return affinityMismatch
+  if (undeclaredFeatures(facts.features, entry.node?.status?.declaredFeatures).length > 0)
+    return featuresMissing
   return undefined
 }
 

@@ -46,6 +46,7 @@ const keptOfPodSpec: Kept<PodSpec> = {
   terminationGracePeriodSeconds: true,
   restartPolicy: true,
   hostNetwork: true,
+  hostUsers: true,
   resourceClaims: true,
   schedulingGroup: true,
 }
@@ -55,6 +56,7 @@ const keptOfContainer: Kept<Container> = {
   ports: true,
   resources: true,
   restartPolicy: true,
+  restartPolicyRules: true,
   volumeMounts: false,
 }
 const keptOfVolume: Kept<Volume> = {
@@ -106,6 +108,7 @@ const keptOfNodeStatus: Kept<NonNullable<Node['status']>> = {
   daemonEndpoints: false,
   volumesAttached: false,
   volumesInUse: false,
+  declaredFeatures: true,
 }
 /** Written by `kubectl apply`; contains the whole object. */
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration'

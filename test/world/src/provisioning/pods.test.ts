@@ -416,3 +416,45 @@ test('VER-41 a bound pod whose resize waits is no pending pod and takes the room
   await stage.pass(30 * seconds)
   assert.deepEqual([madeClaims(stage).length, stage.isLeaving('resized')], [1, false])
 })
+
+describe('VER-26 a pod that needs a feature of the kubelet', () => {
+  const containers = [
+    {
+      name: 'app',
+      image: 'registry.k8s.io/pause',
+      restartPolicyRules: [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [1] } }],
+    },
+  ]
+  const declares = (stage: Stage, node: string, declaredFeatures: readonly string[]) => {
+    stage.patch(kinds.node, node, { status: { declaredFeatures } }, 'status')
+  }
+
+  test('is held for the starting node until its kubelet declares features, and gets no second one', async (t) => {
+    const { stage, cloud } = await openPools(t)
+    cloud.kubeletVersion = () => 'v1.36.3'
+    waitingPod(stage, 'restarts', { spec: { containers } })
+    await stage.pass(30 * seconds)
+    const [claim, ...others] = madeClaims(stage)
+    assert.ok(claim !== undefined)
+    assert.deepEqual(others, [])
+    await stage.join(claim.metadata.name, { name: 'node-a' })
+    await stage.pass(2 * minutes)
+    assert.equal(madeClaims(stage).length, 1)
+    declares(stage, 'node-a', ['RestartAllContainersOnContainerExits'])
+    await stage.report('node-a')
+    await stage.pass(2 * minutes)
+    assert.equal(madeClaims(stage).length, 1)
+  })
+
+  test('gets none of kubelets that are not known to have it', async (t) => {
+    const { stage, cloud } = await openPools(t)
+    cloud.kubeletVersion = () => 'v1.35.0'
+    waitingPod(stage, 'restarts', { spec: { containers } })
+    await stage.pass(30 * seconds)
+    assert.deepEqual(madeClaims(stage), [])
+    assert.match(
+      stage.events('FailedScheduling').at(-1)?.message ?? '',
+      /not known to declare RestartAllContainersOnContainerExits/,
+    )
+  })
+})

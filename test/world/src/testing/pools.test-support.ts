@@ -19,6 +19,9 @@ export class PoolCloud extends ScriptedCloud {
   onListTypes: (pool: NodePool) => readonly InstanceType[] | Promise<readonly InstanceType[]> = () =>
     this.instanceTypes
 
+  /** Version of the kubelets of new nodes. */
+  kubeletVersion: (pool: NodePool) => string | undefined = () => undefined
+
   override async getInstanceTypes(pool?: NodePool): Promise<readonly InstanceType[]> {
     return pool === undefined ? this.instanceTypes : await this.onListTypes(pool)
   }

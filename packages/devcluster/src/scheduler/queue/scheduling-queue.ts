@@ -16,6 +16,7 @@ const helpedBy: Readonly<Record<FilterName, readonly ClusterEvent[]>> = {
   NodeName: ['nodeChanged'],
   TaintToleration: ['nodeChanged'],
   NodeAffinity: ['nodeChanged'],
+  NodeDeclaredFeatures: ['nodeChanged'],
   NodePorts: ['nodeChanged', 'podRemoved'],
   NodeResourcesFit: ['nodeChanged', 'podRemoved'],
   VolumeRestrictions: ['nodeChanged', 'podRemoved', 'volumeChanged'],

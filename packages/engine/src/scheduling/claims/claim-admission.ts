@@ -1,5 +1,5 @@
 /** Whether a claim accepts a pod, and the class that it then has (scheduling.md 6.6). */
-import { comparePrices, lowestPrice, type PricePerHour } from '@tenon/api'
+import { comparePrices, lowestPrice, type PricePerHour, undeclaredFeatures } from '@tenon/api'
 import type { SchedulingPolicy } from '../../input/input.ts'
 import type { CompiledProblem } from '../compiled-problem.ts'
 import { portsClash } from '../../input/host-ports.ts'
@@ -33,7 +33,7 @@ export class ClaimAdmission {
   readonly #topology: PodTopology
   readonly #policy: SchedulingPolicy
   readonly #reservations: Reservations | undefined
-  readonly #tolerated: (boolean | undefined)[][] = []
+  readonly #suited: (boolean | undefined)[][] = []
   readonly #targets: (readonly ClaimClass[] | undefined)[][] = []
   /** By class. */
   readonly #priceLists: (readonly PricePerHour[])[] = []
@@ -61,16 +61,19 @@ export class ClaimAdmission {
     const known = (this.#targets[shape.index] ??= [])
     let targets = known[from.index]
     if (targets === undefined) {
-      const mayTake = shape.origin !== 'check' && this.tolerates(shape, from.template)
+      const mayTake = shape.origin !== 'check' && this.#suitsPool(shape, from.template)
       targets = mayTake ? this.#findTargets(shape, shape.wanted, from) : []
       known[from.index] = targets
     }
     return targets
   }
 
-  tolerates(shape: PodShape, template: Template): boolean {
-    const known = (this.#tolerated[shape.index] ??= [])
-    return (known[template.index] ??= untolerated(template.taints, shape.tolerations).length === 0)
+  /** Whether the pod tolerates the taints of the pool's nodes, and these declare the features that it needs. */
+  #suitsPool(shape: PodShape, template: Template): boolean {
+    const known = (this.#suited[shape.index] ??= [])
+    return (known[template.index] ??=
+      untolerated(template.taints, shape.tolerations).length === 0 &&
+      undeclaredFeatures(shape.features, template.declaredFeatures).length === 0)
   }
 
   /**
@@ -167,7 +170,7 @@ export class ClaimAdmission {
   }
 
   #couldBeFor(of: ClaimClass, shape: PodShape): boolean {
-    if (!this.tolerates(shape, of.template)) return false
+    if (!this.#suitsPool(shape, of.template)) return false
     const { amounts } = shape
     return shape
       .required()

@@ -7,6 +7,8 @@ import {
   ownValue,
   parseResources,
   podRequests,
+  requiredFeatures,
+  undeclaredFeatures,
   type Resources,
   setOwn,
   type Taint,
@@ -56,6 +58,8 @@ export interface CompiledDaemon {
   readonly alternatives: readonly Requirements[]
   readonly requests: Resources
   readonly hostPorts: readonly HostPort[]
+  /** Features that the node must declare. */
+  readonly features: readonly string[]
 }
 
 /** @throws RangeError or TypeError when the daemon's pod is malformed. */
@@ -70,6 +74,7 @@ export function compileDaemon(daemon: DaemonInput, hostOf: HostNames): CompiledD
     alternatives: requiredAlternatives(spec),
     requests: podRequests(spec),
     hostPorts: hostPortsOf(spec),
+    features: requiredFeatures(spec),
   }
 }
 
@@ -169,6 +174,7 @@ export interface Template {
   /** Labels of every claim of the pool. */
   readonly labels: Readonly<Record<string, string>>
   readonly taints: readonly Taint[]
+  readonly declaredFeatures: readonly string[] | undefined
   readonly state: StateId
   /** The types that meet the pool's requirements and are available. */
   readonly rows: readonly TypeRow[]
@@ -222,6 +228,7 @@ export function compileTemplate(
     name: pool.input.nodePool.metadata.name,
     labels: pool.labels,
     taints: pool.taints,
+    declaredFeatures: pool.input.declaredFeatures,
     state: states.idOf(pool.requirements),
     rows,
   }
@@ -279,6 +286,7 @@ function daemonsOf(pool: CompiledPool, { daemons, policy }: TemplateContext): re
   const taints = hardTaints(pool.taints)
   return daemons.flatMap((daemon) => {
     if (untolerated(taints, daemon.tolerations).length > 0) return []
+    if (undeclaredFeatures(daemon.features, pool.input.declaredFeatures).length > 0) return []
     const alternatives = daemon.alternatives.filter((wanted) =>
       compatible(pool.requirements, wanted, policy.wellKnownLabels),
     )

@@ -1,5 +1,5 @@
 /** Existing nodes as simulations fill them, in classes of equal labels and taints. */
-import { labels, normalizedLabel, type Resources, type Taint, ownValue } from '@tenon/api'
+import { labels, normalizedLabel, type Resources, type Taint, ownValue, undeclaredFeatures } from '@tenon/api'
 import { oneOf } from '../../requirements/requirement.ts'
 import { compatible, labelRequirements, type Requirements } from '../../requirements/requirements.ts'
 import type { RequirementStates, StateId } from '../../requirements/states.ts'
@@ -32,11 +32,12 @@ export interface NodeFill extends NodeView {
   isExcluded: boolean
 }
 
-/** Nodes with equal taints, and equal values of every label that some rule names. */
+/** Nodes with equal taints and features, and equal values of every label that some rule names. */
 export interface NodeClass {
   readonly state: StateId
   readonly requirements: Requirements
   readonly taints: readonly Taint[]
+  readonly declaredFeatures: readonly string[] | undefined
   readonly nodes: readonly NodeFill[]
 }
 
@@ -114,13 +115,15 @@ export class NodeReader {
 
   #classKey(input: NodeInput): string {
     const { states, keys } = this.#context
+    const { declaredFeatures = [] } = input
     const taints = input.taints.length === 0 ? '' : JSON.stringify(input.taints)
-    let read = taints
+    const own = declaredFeatures.length === 0 ? taints : `${taints} ${declaredFeatures.join()}`
+    let read = own
     for (const name in input.labels)
       if (isRead(name, keys)) read += `\n${name}=${ownValue(input.labels, name)}`
     let key = this.#keys.get(read)
     if (key === undefined) {
-      key = `${states.idOf(labelRequirements(readLabels(input.labels, keys)))} ${taints}`
+      key = `${states.idOf(labelRequirements(readLabels(input.labels, keys)))} ${own}`
       this.#keys.set(read, key)
     }
     return key
@@ -131,14 +134,19 @@ export class NodeReader {
     if (nodeClass === undefined) {
       const { states, keys } = this.#context
       const requirements = labelRequirements(readLabels(input.labels, keys))
-      nodeClass = { state: states.idOf(requirements), requirements, taints: input.taints, nodes: [] }
+      const { taints, declaredFeatures } = input
+      nodeClass = { state: states.idOf(requirements), requirements, taints, declaredFeatures, nodes: [] }
       this.#classes.set(key, nodeClass)
     }
     return nodeClass
   }
 
   /** Of all daemons that belong on a node, whether or not their pods are bound. */
-  #expectedDaemons({ requirements, taints }: NodeClass, hostname: string, classKey: string): ExpectedDaemons {
+  #expectedDaemons(
+    { requirements, taints, declaredFeatures }: NodeClass,
+    hostname: string,
+    classKey: string,
+  ): ExpectedDaemons {
     const { daemons, space } = this.#context
     const arePinned = daemons.some(({ alternatives }) =>
       alternatives.some((wanted) => wanted.has(labels.hostname)),
@@ -152,6 +160,7 @@ export class NodeReader {
     const indexes: number[] = []
     for (const [index, daemon] of daemons.entries()) {
       if (untolerated(hardTaints(taints), daemon.tolerations).length > 0) continue
+      if (undeclaredFeatures(daemon.features, declaredFeatures).length > 0) continue
       if (!daemon.alternatives.some((wanted) => compatible(at, wanted, nothingUndefined))) continue
       addTo(amounts, space.vector(daemon.requests))
       ports.push(...daemon.hostPorts)

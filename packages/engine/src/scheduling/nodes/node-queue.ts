@@ -1,5 +1,5 @@
 /** Existing nodes in the order in which they are tried. */
-import { ownValue, setOwn } from '@tenon/api'
+import { ownValue, setOwn, undeclaredFeatures } from '@tenon/api'
 import { withinVolumeLimits } from '../../eligibility/volumes.ts'
 import { has } from '../../requirements/requirement.ts'
 import { compatible } from '../../requirements/requirements.ts'
@@ -189,9 +189,13 @@ export class NodeQueue {
   }
 
   /** Undefined when no node of the class can ever accept the shape. */
-  #knowledgeOf(shape: PodShape, { requirements, taints, nodes }: NodeClass): Knowledge | undefined {
+  #knowledgeOf(
+    shape: PodShape,
+    { requirements, taints, declaredFeatures, nodes }: NodeClass,
+  ): Knowledge | undefined {
     this.#pace.step()
     if (untolerated(taints, shape.tolerations).length > 0) return undefined
+    if (undeclaredFeatures(shape.features, declaredFeatures).length > 0) return undefined
     const suits = ({ state }: NodeDemand) =>
       compatible(requirements, this.#states.get(state), nothingUndefined)
     if (!suits(shape.wanted)) return undefined

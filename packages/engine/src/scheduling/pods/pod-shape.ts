@@ -1,5 +1,5 @@
 /** The properties of a pod that decide where it may go; pods with equal properties share one shape. */
-import { labels, type PodSpec, type Resources, type Toleration } from '@tenon/api'
+import { labels, type PodSpec, requiredFeatures, type Resources, type Toleration } from '@tenon/api'
 import { oneOf, type ValueSet } from '../../requirements/requirement.ts'
 import {
   merged,
@@ -42,6 +42,8 @@ export interface PodShape {
   /** The required rules before relaxation, one entry per node affinity term. */
   readonly required: () => readonly NodeDemand[]
   readonly tolerations: readonly Toleration[]
+  /** Features that the node must declare. */
+  readonly features: readonly string[]
   readonly hostPorts: readonly HostPort[]
   /** Requirements of the volumes, one of which must be met; never empty. */
   readonly volumes: readonly NodeDemand[]
@@ -68,7 +70,13 @@ export interface PodShape {
 interface RelaxationInvariants
   extends Pick<
     PodShape,
-    'amounts' | 'hostPorts' | 'servedResources' | 'usesDevices' | 'usesResourceClaims' | 'volumes'
+    | 'amounts'
+    | 'features'
+    | 'hostPorts'
+    | 'servedResources'
+    | 'usesDevices'
+    | 'usesResourceClaims'
+    | 'volumes'
   > {
   /** Requirements in addition to the spec. */
   readonly domain: Requirements
@@ -108,6 +116,7 @@ export class PodShapes {
     const servedResources = source.hasExtendedClaim ? [] : this.#served.within(requests)
     return this.#make(source.spec, source, {
       amounts: this.#amountsOf(requests),
+      features: requiredFeatures(source.spec),
       hostPorts: hostPortsOf(source.spec),
       volumes:
         source.volumeAlternatives.length === 0

@@ -7,6 +7,7 @@ import {
   type Pod,
   type PodSpec,
   type PodStatus,
+  requiredFeatures,
 } from '@tenon/api'
 import { hostPortOf } from '../../input/host-ports.ts'
 import { problemText } from '../../input/problem-text.ts'
@@ -75,6 +76,8 @@ function specKey(spec: PodSpec): string {
     spec.resources?.requests,
     spec.resourceClaims,
   ]
+  const features = requiredFeatures(spec)
+  if (features.length > 0) key += `\n${features.join()}`
   for (const part of rest) key += `\n${textOf(part)}`
   return key
 }

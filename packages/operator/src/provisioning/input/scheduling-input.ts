@@ -1,8 +1,11 @@
 /** Gathers what the engine needs for one decision. */
 import { type NodePool, type Pod, resizedRequests, scoredBalance, wellKnownLabels } from '@tenon/api'
-import type { PoolInput, SchedulingInput, SchedulingPolicy } from '@tenon/engine'
+import type { NodeInput, PoolInput, SchedulingInput, SchedulingPolicy } from '@tenon/engine'
 import { inSlices, perObject, type Slicing } from '@tenon/runtime'
+import type { Caches } from '../../state/caches.ts'
+import { nodeClassOf, poolOf } from '../../state/nodepools/managed-pool.ts'
 import { poolUsage } from '../../state/nodepools/pool-usage.ts'
+import { expectedFeatures } from '../../state/nodes/declared-features.ts'
 import type { StateNode } from '../../state/nodes/state-node.ts'
 import { unreadableText } from '../../state/readable.ts'
 import {
@@ -47,10 +50,10 @@ type InputSources = ClusterSources &
   GroupSources &
   PodSources &
   PoolSources & {
-    readonly caches: Parameters<typeof daemonInputs>[0]
+    readonly caches: Parameters<typeof daemonInputs>[0] & Pick<Caches, 'nodeClasses' | 'nodePools'>
     readonly state: Pick<ClusterState, 'limitReservations' | 'unreadableNodeText'>
     readonly settings: Pick<Settings, 'preferences' | 'minValues' | 'featureGates'>
-    readonly provider: Pick<CloudProvider, 'reservationLabel'>
+    readonly provider: Pick<CloudProvider, 'kubeletVersion' | 'reservationLabel'>
     readonly placementGate: Pick<PlacementGate, 'improvementFor' | 'minor'>
     readonly launchGuard: Pick<LaunchGuard, 'onTrial'>
     readonly slicing: Slicing
@@ -190,9 +193,20 @@ export class SchedulingInputs {
     const left = withoutPreempted(state, waitingGroups, clock.now())
     const leaving = [...podsOfLeavingNodes(sources, stateNodes), ...moving]
     const room = hasPods ? placeholderPods(state) : []
+    const featuresOf = (pool: NodePool) => {
+      const version = sources.provider.kubeletVersion?.(pool)
+      const declaredFeatures = expectedFeatures(pool, nodeClassOf(caches, pool), version, stateNodes)
+      return declaredFeatures === undefined ? {} : { declaredFeatures }
+    }
+    /** A starting kubelet declares its features late; what the pool's nodes declare holds until then. */
+    const withFeatures = (node: NodeInput, { claim, isInitialized }: StateNode): NodeInput => {
+      if (isInitialized || claim === undefined || node.declaredFeatures !== undefined) return node
+      const pool = caches.nodePools.get({ name: poolOf(claim) })
+      return pool === undefined ? node : { ...node, ...featuresOf(pool) }
+    }
     const input = {
       nodes: staying.map((node) =>
-        nodeInputOf(sources, node, lookups, left.get(node.node?.metadata.name ?? '')),
+        withFeatures(nodeInputOf(sources, node, lookups, left.get(node.node?.metadata.name ?? '')), node),
       ),
       pools: listings.flatMap(({ nodePool, ...listing }) =>
         listing.instanceTypes.length === 0
@@ -203,6 +217,7 @@ export class SchedulingInputs {
                 ...listing,
                 ...limitsOf(state, nodePool, stateNodes),
                 ...driversMissingIn(state, nodePool, listing),
+                ...featuresOf(nodePool),
               },
             ],
       ),

@@ -134,9 +134,11 @@ export function nodeInput(
   taintsOfCloud: readonly Taint[] = [],
 ): NodeInput {
   const allocatable = allocatableOf(state, parse)
+  const declaredFeatures = state.node?.status?.declaredFeatures
   return {
     name: state.name,
     labels: labelsOf(state),
+    ...(declaredFeatures !== undefined && { declaredFeatures }),
     taints: taintsOf(state, taintsOfCloud),
     initialized: state.isInitialized,
     available: withoutMissing(difference(allocatable, use.requests), allocatable, use),
