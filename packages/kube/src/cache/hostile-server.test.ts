@@ -243,6 +243,28 @@ test('a watch that is told to come back later does so, and is not taken for a st
   )
 })
 
+for (const useStreamedList of [true, false])
+  test(`VER-60 a first ${useStreamedList ? 'stream' : 'list'} that is told to come back later does so, and nothing is synced until then`, async () => {
+    const { server, clock, cache, follow } = world({ useStreamedList })
+    server.put(pods, 'p1')
+    const at: number[] = []
+    server.fault = () => {
+      at.push(clock.monotonic())
+      return at.length <= 3
+        ? answer(429, refusal(429, 'TooManyRequests'), { 'retry-after': '50' })
+        : undefined
+    }
+    assert.equal(await follow(149_000), false)
+    assert.equal(at.length, 3)
+    await clock.advance(2_000)
+    assert.equal(cache.isSynced, true)
+    assert.deepEqual(
+      at.slice(1, 4).map((time, index) => time - (at[index] as number)),
+      [50_000, 50_000, 50_000],
+    )
+    assert.deepEqual(cache.list().map(nameOf), ['p1'])
+  })
+
 test('a Retry-After of a day does not blind the cache for a day', async () => {
   const { server, clock, changes, follow } = world()
   assert.ok(await follow(0))

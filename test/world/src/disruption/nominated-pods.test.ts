@@ -196,3 +196,13 @@ test('RPB-17 VER-46 what replaces a drifted node has room for the pod that is no
   const [replacement, ...more] = madeClaims(stage)
   assert.deepEqual([more, replacement?.spec.resources?.requests?.['cpu']], [[], '6'])
 })
+
+test('VER-45 a pod that is nominated to a node that does not exist is pending, and gets a node', async (t) => {
+  const stage = await openDisruption(t, { types })
+  waitingPod(stage, 'nominated', { status: { ...unscheduled(), nominatedNodeName: 'gone' } })
+  await stage.pass(30 * seconds)
+  assert.deepEqual(
+    madeClaims(stage).map(({ spec }) => spec.resources?.requests?.['cpu']),
+    ['1'],
+  )
+})
