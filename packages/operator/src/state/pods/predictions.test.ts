@@ -101,6 +101,9 @@ describe('what pods will ask for when they are made again', () => {
     const containerStatuses = [{ name: 'app', allocatedResources: { cpu: '4' } }]
     const resized: Pod = { ...replica, status: { phase: 'Running', containerStatuses } }
     assert.deepEqual(predictions.remade(resized).status, { phase: 'Running' })
+    const podLevel = { resources: { requests: { cpu: '4' } }, allocatedResources: { cpu: '4' } }
+    const asWhole: Pod = { ...replica, status: { phase: 'Running', ...podLevel } }
+    assert.deepEqual(predictions.remade(asWhole).status, { phase: 'Running' })
   })
 
   test('pods of one spec are made again with one spec, for as long as the same is predicted', () => {

@@ -113,9 +113,10 @@ export class Predictions {
     const known = this.#specs.get(pod.spec)
     const spec = known?.prediction === prediction ? known.spec : remadeSpec(pod.spec, prediction)
     this.#specs.set(pod.spec, { prediction, spec })
-    if (pod.status?.containerStatuses === undefined) return { ...pod, spec }
+    if (pod.status?.containerStatuses === undefined && pod.status?.resources === undefined)
+      return { ...pod, spec }
     // Allocated resources are not inherited by the new pod.
-    const { containerStatuses: _, ...status } = pod.status
+    const { containerStatuses: _, resources: __, allocatedResources: ___, ...status } = pod.status
     return { ...pod, spec, status }
   }
 
