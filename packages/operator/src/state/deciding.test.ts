@@ -242,3 +242,28 @@ describe('pods of DaemonSets', () => {
     assert.deepEqual(await expected(cluster), ['500m'])
   })
 })
+
+test('VER-52 a pod that moves loses the zone and region that its binding gave it as labels', async () => {
+  const deletionTimestamp = '2026-01-01T00:00:00Z'
+  const old = aNode('old', {
+    providerID: 'p://2',
+    pool: 'default',
+    metadata: { name: 'old', deletionTimestamp },
+  })
+  const copied = { [labels.zone]: 'zone-1', [labels.region]: 'region-1' }
+  const moving = aPod('moving', 'old')
+  const plain = aPod('plain', 'old')
+  const cluster = aCluster(
+    old,
+    { ...moving, metadata: { ...moving.metadata, labels: { app: 'web', ...copied } } },
+    { ...plain, metadata: { ...plain.metadata, labels: { app: 'web' } } },
+  )
+  const { pods } = await gathered(cluster)
+  assert.deepEqual(
+    pods.map(({ metadata }) => [metadata.name, metadata.labels]),
+    [
+      ['moving', { app: 'web' }],
+      ['plain', { app: 'web' }],
+    ],
+  )
+})

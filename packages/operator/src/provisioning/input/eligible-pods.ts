@@ -1,5 +1,6 @@
 /** Which pods are part of a decision, and what their volumes require (scheduling.md 2, 8). */
-import { type Pod, type SelectorLookups, type Service, withDefaultSpread } from '@tenon/api'
+import { labels, type Pod, type SelectorLookups, type Service, withDefaultSpread } from '@tenon/api'
+import { perObject } from '@tenon/runtime'
 import {
   type DevicesInput,
   FreeVolumes,
@@ -196,7 +197,7 @@ export function* eligiblePods(
       origins.set(pod.metadata.uid ?? '', origin)
       // The pod that replaces it may request something else.
       const isMade = origin !== 'buffer' && origin !== 'request' && origin !== 'check'
-      take(isMade ? state.predictions.remade(pod) : pod)
+      take(isMade ? withoutLabelsOfNode(state.predictions.remade(pod)) : pod)
     } catch (error) {
       refused.push(unreadable(pod, error))
     }
@@ -210,6 +211,19 @@ export function* eligiblePods(
   const devices = devicesInput(sources, users, new Set(gone.map(({ pod }) => pod.metadata.uid ?? '')))
   return { pods, origins, volumes, ignored, refused, ...(devices && { devices }) }
 }
+
+/**
+ * The pod without the zone and region that the API server copied to its labels at its binding, from 1.35 on: the pod that
+ * replaces it has none until it is bound itself, maybe elsewhere. The same object if it has none.
+ */
+const withoutLabelsOfNode = perObject((pod: Pod): Pod => {
+  const { labels: all = {} } = pod.metadata
+  if (!labelsOfNode.some((key) => Object.hasOwn(all, key))) return pod
+  const own = Object.fromEntries(Object.entries(all).filter(([key]) => !labelsOfNode.includes(key)))
+  return { ...pod, metadata: { ...pod.metadata, labels: own } }
+})
+
+const labelsOfNode: readonly string[] = [labels.zone, labels.region]
 
 /** An unexpected error costs only the pod it is about. */
 function unreadable(pod: Pod, error: unknown): RefusedPod {
