@@ -5,7 +5,7 @@ import type { Clock } from '@tenon/runtime'
 import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 import { validatePool } from '../state/nodepools/pool-problems.ts'
-import { labelsOf, type StateNode } from '../state/nodes/state-node.ts'
+import { labelsOf, outOfServiceBy, type StateNode } from '../state/nodes/state-node.ts'
 import type { BlockingBudgets, PodsToMove } from '../state/pods/pods-to-move.ts'
 import { doNotDisrupt, isActive, keyOf } from '../state/pods/pods.ts'
 import type { ObstacleCause } from './answers.ts'
@@ -67,6 +67,9 @@ function* stateObstacles(
   if (unreadable !== undefined) yield blocked('node', `the Node cannot be read: ${unreadable}`)
   if (!stateNode.isInitialized) yield blocked('node', 'the Node is not initialized')
   if (stateNode.isMarkedForDeletion) yield blocked('node', 'the Node is being deleted, or about to be')
+  const condition = stateNode.node && outOfServiceBy(stateNode.node)
+  if (condition !== undefined)
+    yield blocked('node', `others take the Node out of service (condition ${condition})`)
   if (state.isNominated(stateNode.providerID)) yield blocked('node', 'the Node is kept for a pending pod')
   const hold =
     disruptionClass === 'graceful' ? state.nominations.holdOn(stateNode.node?.metadata.name ?? '') : undefined

@@ -8,6 +8,7 @@ import type { Metrics } from '../metrics/metrics.ts'
 import type { ClaimDeleter } from '../nodeclaim/lifecycle/delete-claim.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 import { isObserved } from '../state/nodepools/observed-pools.ts'
+import { outOfServiceBy } from '../state/nodes/state-node.ts'
 import { leftOf } from '../state/pause.ts'
 import { isManagedNode } from './hydration.ts'
 
@@ -67,6 +68,8 @@ export class NodeHealth implements ControllerSpec {
     const claim = state.claimOf(node)
     const ailment = ailmentOf(node, provider.repairPolicies)
     if (claim === undefined || ailment === undefined) return done
+    // Whoever takes the node out of service takes care of it; every change of its conditions comes back here.
+    if (outOfServiceBy(node) !== undefined) return done
     const leftMs = ailment.repairAtMs - clock.now()
     if (leftMs > 0) return { kind: 'after', delayMs: leftMs }
     const poolName = claim.metadata.labels?.[labels.nodePool] ?? ''

@@ -67,6 +67,19 @@ test('LIF-136 a condition whose type or status is in no policy is nobody’s bus
   assert.deepEqual([isLeaving(stage, 'a'), isLeaving(stage, 'b')], [false, false])
 })
 
+test('VER-55 a node on which somebody else drains is not repaired until that is over', async (t) => {
+  const stage = await open(t)
+  await stage.ready('a')
+  const since = rfc3339(stage.now)
+  const broken = { ...failing, lastTransitionTime: since }
+  await turn(stage, 'node-a', broken, { type: 'DrainInProgress', status: 'True' })
+  await stage.pass(60 * minutes)
+  assert.ok(!isLeaving(stage, 'a'))
+  await turn(stage, 'node-a', broken, { type: 'DrainInProgress', status: 'False' })
+  await stage.pass(3 * seconds)
+  assert.ok(isLeaving(stage, 'a'))
+})
+
 test('LIF-137 a node is repaired when its toleration ends, of two policies the one that ends first', async (t) => {
   const stage = await open(t)
   await stage.ready('a')

@@ -134,7 +134,9 @@ export function nodeInput(
   taintsOfCloud: readonly Taint[] = [],
 ): NodeInput {
   const allocatable = allocatableOf(state, parse)
-  const declaredFeatures = state.node?.status?.declaredFeatures
+  const { node } = state
+  const declaredFeatures = node?.status?.declaredFeatures
+  const isOutOfService = node !== undefined && outOfServiceBy(node) !== undefined
   return {
     name: state.name,
     labels: labelsOf(state),
@@ -144,6 +146,7 @@ export function nodeInput(
     available: withoutMissing(difference(allocatable, use.requests), allocatable, use),
     daemonRequests: use.daemonRequests,
     usedHostPorts: use.hostPorts,
+    ...(isOutOfService && { refusesCandidatePods: true, takesOnlyPlanned: true }),
     ...storage,
   }
 }
@@ -161,6 +164,20 @@ function withoutMissing(available: Resources, allocatable: Resources, use: NodeU
   )
   if (missing.length === 0) return available
   return Object.fromEntries(Object.entries(available).filter(([name]) => !missing.includes(name)))
+}
+
+/** Conditions with which administrators say that they take a Node out of service (KEP-5683), from Kubernetes 1.37 on. */
+const serviceConditions: ReadonlySet<string> = new Set([
+  'DrainInProgress',
+  'Drained',
+  'MaintenancePlanned',
+  'MaintenanceInProgress',
+  'GracefulNodeShutdownInProgress',
+])
+
+/** The condition that says that others take the Node out of service; undefined if there is none. */
+export function outOfServiceBy({ status }: Node): string | undefined {
+  return status?.conditions?.find((each) => serviceConditions.has(each.type) && each.status === 'True')?.type
 }
 
 /** Whether the Node has the disrupted taint. */
