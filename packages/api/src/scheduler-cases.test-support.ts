@@ -241,3 +241,26 @@ export const featureCases: readonly {
 function restartingAll() {
   return { containers: [{ name: 'a', restartPolicyRules: [{ action: 'RestartAllContainers' }] }] }
 }
+
+/**
+ * A pod that requests an extended resource, on a node whose devices are of a DeviceClass with the name of the resource
+ * (kubernetes-versions.md 3).
+ */
+export const extendedResourceCases: readonly {
+  readonly title: string
+  /** Of the node; undefined: it does not report the resource. */
+  readonly allocatable: number | undefined
+  /** By a pod that runs on the node. */
+  readonly used: number
+  /** Free devices of the node. */
+  readonly devices: number
+  readonly requested: number
+  readonly fits: boolean
+}[] = [
+  { title: 'plugin with room', allocatable: 2, used: 1, devices: 0, requested: 1, fits: true },
+  { title: 'plugin in use, free devices', allocatable: 2, used: 2, devices: 2, requested: 1, fits: false },
+  { title: 'plugin without devices', allocatable: 0, used: 0, devices: 2, requested: 1, fits: true },
+  { title: 'nothing reported', allocatable: undefined, used: 0, devices: 2, requested: 2, fits: true },
+  { title: 'too few devices', allocatable: undefined, used: 0, devices: 2, requested: 3, fits: false },
+  { title: 'no devices', allocatable: undefined, used: 0, devices: 0, requested: 1, fits: false },
+]

@@ -1,5 +1,5 @@
 /** A cluster in one process: API server, controllers, scheduler, kubelets, and a simulated cloud. */
-import { minorOf, resizedRequests } from '@tenon/api'
+import { minorOf, resizedRequests, servesImplicitNames } from '@tenon/api'
 import type { Clock, Logger, Random, Runtime, Secret, Transport } from '@tenon/runtime'
 import {
   type ApiServer,
@@ -119,6 +119,7 @@ export function startDevCluster<C extends SimulatedCloud>(options: DevClusterOpt
     ...parts,
     api: server.localAs('kube-scheduler'),
     random: random.fork('scheduler'),
+    hasImplicitNames: (isGateOn) => servesImplicitNames(minorOf(gitVersion), isGateOn),
     settings: { resizedRequests: resizedRequests(minorOf(gitVersion)), ...options.scheduler },
   })
   const kubelets = createKubelets({

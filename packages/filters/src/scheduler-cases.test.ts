@@ -12,6 +12,7 @@ import type {
   VolumeAttachment,
 } from '@tenon/api'
 import {
+  extendedResourceCases,
   featureCases,
   nodeFieldCases,
   nodeTermCases,
@@ -21,6 +22,7 @@ import {
   volumeZoneCases,
 } from '@tenon/api/scheduler-cases'
 import { type NodeParts, PodReader, Snapshot } from './snapshot.ts'
+import { DeviceIndex } from './devices/device-index.ts'
 import { VolumeIndex } from './volumes/volume-index.ts'
 
 const textOf = (value: unknown) => JSON.stringify(value)
@@ -260,3 +262,56 @@ function attached(name: string, attacher = driver): VolumeAttachment {
     spec: { attacher, nodeName: 'node-1', source: { persistentVolumeName: name } },
   }
 }
+
+describe('VER-13 extended resources that devices serve', () => {
+  const resource = 'example.com/gpu'
+
+  /** A node with devices, of a class with the name of the resource. */
+  function withDevices(count: number, reported?: number): Snapshot {
+    const devices = new DeviceIndex()
+    devices.setClass({
+      apiVersion: 'resource.k8s.io/v1',
+      kind: 'DeviceClass',
+      metadata: { name: 'gpu' },
+      spec: { extendedResourceName: resource },
+    })
+    const volumes = new VolumeIndex()
+    const namespaces = new Map([['default', {}]])
+    const snapshot = new Snapshot({ reader: new PodReader(), volumes, namespaces, devices })
+    const node = aNode({})
+    const amounts = reported === undefined ? {} : { [resource]: String(reported) }
+    const status = { allocatable: { ...node.status?.allocatable, ...amounts } }
+    const slice = {
+      apiVersion: 'resource.k8s.io/v1',
+      kind: 'ResourceSlice',
+      metadata: { name: 'node-1' },
+      spec: {
+        driver: 'gpu.example.com',
+        pool: { name: 'node-1', generation: 1, resourceSliceCount: 1 },
+        nodeName: 'node-1',
+        devices: Array.from({ length: count }, (_, at) => ({ name: `gpu-${at}` })),
+      },
+    }
+    snapshot.setNode({ ...node, status }, { resourceSlices: [slice] })
+    return snapshot
+  }
+
+  const asking = (name: string, count: number) =>
+    aPod(name, { containers: [{ name: 'main', resources: { requests: { [resource]: String(count) } } }] })
+
+  for (const { title, allocatable, used, devices, requested, fits: isExpected } of extendedResourceCases)
+    test(title, () => {
+      const snapshot = withDevices(devices, allocatable)
+      if (used > 0) snapshot.assign(asking('running', used), 'node-1')
+      assert.equal(snapshot.find(asking('new', requested)) !== undefined, isExpected)
+    })
+
+  test('devices of an assigned pod are in use until that is reverted', () => {
+    const snapshot = withDevices(1)
+    const mark = snapshot.mark()
+    snapshot.assign(asking('first', 1), 'node-1')
+    assert.equal(snapshot.find(asking('second', 1)), undefined)
+    snapshot.revert(mark)
+    assert.equal(snapshot.find(asking('second', 1))?.name, 'node-1')
+  })
+})

@@ -142,15 +142,18 @@ export class Snapshot {
   #allocate(facts: PodFacts, nodeName: string): void {
     const { devices } = this.#view
     const entry = this.node(nodeName)
-    if (devices === undefined || entry === undefined || facts.pod.spec.resourceClaims === undefined) return
-    const claims = this.#cycleOf(facts).devicesOn(entry)
+    if (devices === undefined || entry === undefined) return
+    const cycle = this.#cycleOf(facts)
+    if (!cycle.usesDevices) return
+    const claims = cycle.devicesOn(entry)
     if ('reasons' in claims) return
-    for (const { claim, allocation } of claims) {
+    for (const { claim, allocation, mappings } of claims) {
       if (allocation === undefined) continue
       devices.setClaim({ ...claim, status: { ...claim.status, allocation } })
       this.#cycles = new WeakMap()
       this.#undo.push(() => {
-        devices.setClaim(claim)
+        if (mappings === undefined) devices.setClaim(claim)
+        else devices.removeClaim(claim)
         this.#cycles = new WeakMap()
       })
     }

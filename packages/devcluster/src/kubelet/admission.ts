@@ -17,7 +17,10 @@ export function admitPod(facts: PodFacts, entry: NodeEntry, table: ResourceTable
     return { kind: 'rejected', reason: 'NodePorts', message: why }
   }
   if (entry.pods.size >= entry.podsAllowed) return outOf('pods', 1, entry.pods.size, entry.podsAllowed)
+  const { requestMappings = [] } = facts.pod.status?.extendedResourceClaimStatus ?? {}
   for (const { slot, amount } of facts.requests) {
+    // Devices serve it.
+    if (requestMappings.some(({ resourceName }) => resourceName === table.nameOf(slot))) continue
     const used = entry.requested[slot] ?? 0
     const capacity = entry.allocatable[slot] ?? 0
     if (amount > capacity - used) return outOf(table.nameOf(slot), amount, used, capacity)

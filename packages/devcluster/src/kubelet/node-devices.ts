@@ -51,7 +51,8 @@ export class NodeDevices {
   /** Whether every claim of the pod is allocated, reserved for the pod, and its drivers run here. */
   isReadyFor(pod: Pod): boolean {
     const references = pod.spec.resourceClaims ?? []
-    if (references.length === 0) return true
+    const extended = pod.status?.extendedResourceClaimStatus?.resourceClaimName
+    if (references.length === 0 && extended === undefined) return true
     const { api } = this.#context
     const drivers = new Set(
       api
@@ -60,14 +61,17 @@ export class NodeDevices {
         .map(({ spec }) => spec.driver),
     )
     const { namespace } = pod.metadata
-    return references.every(({ name, resourceClaimName }) => {
-      const made = pod.status?.resourceClaimStatuses?.find((each) => each.name === name)
-      const claimName = resourceClaimName ?? made?.resourceClaimName
-      if (claimName === undefined) return made !== undefined
+    const isPrepared = (claimName: string): boolean => {
       const claim = api.get(kinds.resourceClaim, namespace, claimName)
       return (
         claim !== undefined && isFor(claim, pod) && driversOf(claim).every((driver) => drivers.has(driver))
       )
+    }
+    if (extended !== undefined && !isPrepared(extended)) return false
+    return references.every(({ name, resourceClaimName }) => {
+      const made = pod.status?.resourceClaimStatuses?.find((each) => each.name === name)
+      const claimName = resourceClaimName ?? made?.resourceClaimName
+      return claimName === undefined ? made !== undefined : isPrepared(claimName)
     })
   }
 }

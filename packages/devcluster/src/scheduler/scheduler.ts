@@ -10,6 +10,7 @@ import {
   type ExtraFilter,
   type FilterName,
   fitsEmptyNode,
+  servedResources,
   PodCycle,
   type PodFacts,
   PodReader,
@@ -72,6 +73,8 @@ export interface SchedulerOptions {
   readonly random: Random
   readonly logger: Logger
   readonly settings?: Partial<SchedulerSettings>
+  /** Whether each DeviceClass serves an implicit extended resource; see {@link DeviceIndex}. Default: no. */
+  readonly hasImplicitNames?: (isGateOn: boolean) => boolean
 }
 
 /** Binds pending pods to nodes by Kubernetes' rules until it is stopped. */
@@ -112,7 +115,7 @@ class Scheduler {
   #cancelSlice: (() => void) | undefined
   #stopped = false
 
-  constructor({ api, clock, random, logger, settings }: SchedulerOptions) {
+  constructor({ api, clock, random, logger, settings, hasImplicitNames }: SchedulerOptions) {
     this.#clock = clock
     this.#random = random.fork('scheduler')
     this.#settings = { ...defaults, ...settings }
@@ -121,7 +124,7 @@ class Scheduler {
     this.#view = {
       index,
       volumes: new VolumeIndex(),
-      devices: new DeviceIndex(),
+      devices: new DeviceIndex(hasImplicitNames),
       spreadDomains: new SpreadDomains(index),
       ...(settings?.extraFilter && { extraFilter: settings.extraFilter }),
     }
@@ -286,7 +289,8 @@ class Scheduler {
       const wasTooSmall = rejectedBy.has('NodeResourcesFit')
       return nodes.some(
         (entry) =>
-          checkNodeItself(facts, entry) === undefined && (!wasTooSmall || fitsEmptyNode(facts, entry)),
+          checkNodeItself(facts, entry) === undefined &&
+          (!wasTooSmall || fitsEmptyNode(facts, entry, this.#view)),
       )
     })
     this.#groups.wake()
@@ -296,7 +300,7 @@ class Scheduler {
 
   #attempt(queued: QueuedPod): void {
     const { facts } = queued
-    const shape = this.#failures.size === 0 ? undefined : shapeOf(facts)
+    const shape = this.#failures.size === 0 ? undefined : shapeOf(facts, this.#view.devices)
     const known = shape === undefined ? undefined : this.#failures.get(shape)
     if (known !== undefined && known.version === this.#view.index.version) {
       this.#giveUp(queued, known.message, known.rejectedBy, this.#nominations.nodeOf(facts.uid))
@@ -330,7 +334,7 @@ class Scheduler {
   /** The allocations of the pod's claims on its node. */
   #devicesOn(cycle: PodCycle, nodeName: string): readonly AllocatedClaim[] {
     const entry = this.#view.index.node(nodeName)
-    if ((cycle.facts.pod.spec.resourceClaims ?? []).length === 0 || entry === undefined) return []
+    if (!cycle.usesDevices || entry === undefined) return []
     const devices = cycle.devicesOn(entry)
     return 'reasons' in devices ? [] : devices
   }
@@ -397,7 +401,7 @@ class Scheduler {
   }
 
   #remember(facts: PodFacts, message: string, rejectedBy: ReadonlySet<FilterName>): void {
-    const shape = shapeOf(facts)
+    const shape = shapeOf(facts, this.#view.devices)
     if (shape === undefined || this.#nominations.nodeOf(facts.uid) !== undefined) return
     // The result of an additional filter may change although the cluster does not.
     if (rejectedBy.has('Extra')) return
@@ -413,9 +417,10 @@ const specText = perObject((spec: Pod['spec']) => JSON.stringify(spec))
 /**
  * Equal for pods whose attempts must have equal results; undefined for pods with volumes or devices of their own.
  */
-function shapeOf(facts: PodFacts): string | undefined {
+function shapeOf(facts: PodFacts, devices: DeviceIndex): string | undefined {
   if (facts.claims.some((one) => one.ephemeral)) return undefined
   if ((facts.pod.spec.resourceClaims ?? []).length > 0) return undefined
+  if (servedResources(facts, devices).length > 0) return undefined
   if ((facts.pod.status?.nominatedNodeName ?? '') !== '') return undefined
   return JSON.stringify([facts.namespace, facts.labels]) + specText(facts.pod.spec)
 }

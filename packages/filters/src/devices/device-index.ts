@@ -7,6 +7,7 @@ import {
   type DeviceClass,
   deviceAmount,
   type DeviceTaintRule,
+  extendedResourceClasses,
   type KubeObject,
   qualifiedDeviceName,
   type ResourceClaim,
@@ -37,6 +38,17 @@ export class DeviceIndex {
   readonly #claims = new Map<string, ResourceClaim>()
   /** What each claim uses, by device. */
   readonly #uses = new Map<string, Map<string, DeviceUse>>()
+  readonly #hasImplicitNames: (isGateOn: boolean) => boolean
+  /** Undefined after a change of classes. */
+  #resourceClasses: ReadonlyMap<string, string> | undefined
+
+  /**
+   * @param hasImplicitNames whether each class serves an extended resource by its own name, given whether the server keeps
+   *   explicit names.
+   */
+  constructor(hasImplicitNames: (isGateOn: boolean) => boolean = () => false) {
+    this.#hasImplicitNames = hasImplicitNames
+  }
 
   setSlice(slice: ResourceSlice): void {
     this.removeSlice(slice)
@@ -72,10 +84,12 @@ export class DeviceIndex {
 
   setClass(deviceClass: DeviceClass): void {
     this.#classes.set(deviceClass.metadata.name, deviceClass)
+    this.#resourceClasses = undefined
   }
 
   removeClass({ metadata }: DeviceClass): void {
     this.#classes.delete(metadata.name)
+    this.#resourceClasses = undefined
   }
 
   setTaintRule(rule: DeviceTaintRule): void {
@@ -116,6 +130,25 @@ export class DeviceIndex {
 
   class(name: string): DeviceClass | undefined {
     return this.#classes.get(name)
+  }
+
+  /** Whether devices serve any extended resource. */
+  get servesResources(): boolean {
+    return this.#extendedResources().size > 0
+  }
+
+  /** The name of the class that serves an extended resource where a node has none of it. */
+  classOf(resource: string): string | undefined {
+    return this.#extendedResources().get(resource)
+  }
+
+  #extendedResources(): ReadonlyMap<string, string> {
+    if (this.#resourceClasses === undefined) {
+      const classes = [...this.#classes.values()]
+      const isGateOn = classes.some(({ spec }) => (spec.extendedResourceName ?? '') !== '')
+      this.#resourceClasses = extendedResourceClasses(classes, this.#hasImplicitNames(isGateOn))
+    }
+    return this.#resourceClasses
   }
 
   claim(namespace: string, name: string): ResourceClaim | undefined {

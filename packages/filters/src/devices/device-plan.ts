@@ -7,6 +7,7 @@ import { consumerOf } from './claim-consumer.ts'
 import { type ClaimRequests, requestsOf } from './claim-requests.ts'
 import { allocate, type ClaimAllocation } from './device-allocator.ts'
 import type { DeviceIndex } from './device-index.ts'
+import { type ExtendedClaim, extendedClaimOn, servedResources } from './extended-claim.ts'
 
 /** Maximum pods in `reservedFor` of one claim. */
 const mostConsumers = 256
@@ -16,6 +17,8 @@ export interface AllocatedClaim {
   readonly claim: ResourceClaim
   /** Undefined if it is allocated already. */
   readonly allocation: ClaimAllocation | undefined
+  /** Set for the claim of the pod's extended resources, which is still to be created. */
+  readonly mappings?: ExtendedClaim['mappings']
 }
 
 /** The claims of a pod and what they require. */
@@ -23,19 +26,26 @@ export interface DevicePlan {
   /** Set if the pod can run on no node. */
   readonly rejection?: Rejection
   readonly allocated: readonly ResourceClaim[]
+  /** Extended resources that devices serve on nodes without them. */
+  readonly extended: readonly string[]
   readonly waiting: readonly { readonly claim: ResourceClaim; readonly requests: ClaimRequests }[]
 }
 
-const noDevices: DevicePlan = { allocated: [], waiting: [] }
+const noDevices: DevicePlan = { allocated: [], waiting: [], extended: [] }
 
 /** Looks up a pod's claims; without an index devices are not simulated. */
 export function devicePlan(facts: PodFacts, index: DeviceIndex | undefined): DevicePlan {
   const references = facts.pod.spec.resourceClaims ?? []
-  if (references.length === 0) return noDevices
+  const served = index === undefined ? [] : servedResources(facts, index)
+  if (references.length + served.length === 0) return noDevices
   if (index === undefined)
     return refused('cannot allocate all claims (spec.resourceClaims): devices are not simulated')
   const allocated: ResourceClaim[] = []
   const waiting: DevicePlan['waiting'][number][] = []
+  const made = served.length === 0 ? undefined : extendedClaimOf(facts, index)
+  if (made !== undefined && made.status?.allocation === undefined)
+    return refused(`resourceclaim "${made.metadata.name}" for extended resources is left over`)
+  if (made !== undefined) allocated.push(made)
   for (const reference of references) {
     const claim = claimOf(facts, reference, index)
     if (claim === undefined) continue
@@ -48,7 +58,13 @@ export function devicePlan(facts: PodFacts, index: DeviceIndex | undefined): Dev
     if (typeof requests === 'string') return refused(requests)
     waiting.push({ claim, requests })
   }
-  return { allocated, waiting }
+  return { allocated, waiting, extended: made === undefined ? served : [] }
+}
+
+/** The claim that was created for the extended resources of a pod, before it was bound. */
+function extendedClaimOf({ namespace, pod }: PodFacts, index: DeviceIndex): ResourceClaim | undefined {
+  const name = pod.status?.extendedResourceClaimStatus?.resourceClaimName
+  return name === undefined ? undefined : index.claim(namespace, name)
 }
 
 /** Whether a claim was created for the pod, and for whom it is reserved. */
@@ -93,8 +109,14 @@ function claimOf(
     : `resourceclaim "${name}" has ${mostConsumers} consumers already`
 }
 
+/** A claim without devices. */
+interface SoughtClaim extends Pick<AllocatedClaim, 'claim' | 'mappings'> {
+  readonly requests: ClaimRequests
+}
+
 /** Why the node cannot provide the claims, or their allocations there. */
 export function devicesOn(
+  facts: PodFacts,
   plan: DevicePlan,
   entry: NodeEntry,
   index: DeviceIndex,
@@ -105,14 +127,28 @@ export function devicesOn(
       return rejection('resourceclaim not available on the node')
   }
   const ready = plan.allocated.map((claim) => ({ claim, allocation: undefined }))
-  if (plan.waiting.length === 0) return ready
+  const extended = extendedClaimOn(facts, plan.extended, entry, index)
+  const waiting = plan.waiting.map(({ claim, requests }): SoughtClaim => ({ claim, requests }))
+  if (extended !== undefined) {
+    const requests = requestsOf(extended.claim, index)
+    if (typeof requests === 'string') return rejection(requests)
+    waiting.push({ ...extended, requests })
+  }
+  if (waiting.length === 0) return ready
   const given = allocate(
-    plan.waiting.map(({ requests }) => requests),
+    waiting.map(({ requests }) => requests),
     entry,
     index,
   )
   if (given === undefined) return rejection('cannot allocate all claims')
-  return [...ready, ...plan.waiting.map(({ claim }, at) => ({ claim, allocation: given[at] }))]
+  const found = waiting.map(
+    ({ claim, mappings }, at): AllocatedClaim => ({
+      claim,
+      ...(mappings !== undefined && { mappings }),
+      allocation: given[at],
+    }),
+  )
+  return [...ready, ...found]
 }
 
 /** Preemption does not help, as devices stay allocated until the preempted pods are gone. */

@@ -1,10 +1,9 @@
 import { ownValue, type Taint, undeclaredFeatures, untoleratedTaint } from '@tenon/api'
 import { disksConflict } from '../pods/disks.ts'
 import type { NodeEntry } from '../cluster/node-entry.ts'
-import type { DomainCounts, PodCycle, SpreadState } from './pod-cycle.ts'
+import type { ClusterView, DomainCounts, PodCycle, SpreadState } from './pod-cycle.ts'
 import type { PodFacts } from '../pods/pod-facts.ts'
 import type { FilterName, Rejection } from '../rejection.ts'
-import type { ResourceTable } from '../pods/resource-table.ts'
 import {
   exclusiveClaimRejection,
   volumeBindingRejection,
@@ -49,7 +48,7 @@ export function checkNode(cycle: PodCycle, entry: NodeEntry): Rejection | undefi
   return (
     checkNodeItself(facts, entry) ??
     (facts.hostPorts.length === 0 || entry.hasFreePorts(facts) ? undefined : portsTaken) ??
-    checkResources(facts, entry, view.index.table) ??
+    checkResources(facts, entry, view) ??
     (facts.disks.length === 0 ? undefined : checkDisks(facts, entry)) ??
     (facts.claims.length === 0 ? undefined : checkVolumes(cycle, entry)) ??
     checkDevices(cycle, entry) ??
@@ -79,29 +78,45 @@ export function checkNodeItself(facts: PodFacts, entry: NodeEntry): Rejection | 
 }
 
 /** Whether the pod would fit on the node if it were empty. */
-export function fitsEmptyNode(facts: PodFacts, entry: NodeEntry): boolean {
+export function fitsEmptyNode(
+  facts: PodFacts,
+  entry: NodeEntry,
+  view: Pick<ClusterView, 'devices' | 'index'>,
+): boolean {
   return (
     entry.podsAllowed > 0 &&
-    facts.requests.every(({ slot, amount }) => amount <= (entry.allocatable[slot] ?? 0))
+    facts.requests.every(
+      ({ slot, amount }) => amount <= (entry.allocatable[slot] ?? 0) || isServed(slot, entry, view),
+    )
   )
 }
 
-function checkResources(facts: PodFacts, entry: NodeEntry, table: ResourceTable): Rejection | undefined {
+/** Whether devices serve the resource on this node, as it has none itself (kubernetes-versions.md 3). */
+function isServed(
+  slot: number,
+  { allocatable }: NodeEntry,
+  { devices, index }: Pick<ClusterView, 'devices' | 'index'>,
+): boolean {
+  return (allocatable[slot] ?? 0) === 0 && devices?.classOf(index.table.nameOf(slot)) !== undefined
+}
+
+function checkResources(facts: PodFacts, entry: NodeEntry, view: ClusterView): Rejection | undefined {
   const { requests } = facts
   const { allocatable, requested } = entry
   let fits = entry.pods.size < entry.podsAllowed
   for (let index = 0; index < requests.length; index++) {
     const { slot, amount } = requests[index] as (typeof requests)[number]
-    if (amount > (allocatable[slot] ?? 0) - (requested[slot] ?? 0)) fits = false
+    if (amount > (allocatable[slot] ?? 0) - (requested[slot] ?? 0) && !isServed(slot, entry, view))
+      fits = false
   }
   if (fits) return undefined
   const reasons = entry.pods.size < entry.podsAllowed ? [] : ['Too many pods']
   for (const { slot, amount } of requests) {
-    if (amount > (allocatable[slot] ?? 0) - (requested[slot] ?? 0)) {
-      reasons.push(`Insufficient ${table.nameOf(slot)}`)
+    if (amount > (allocatable[slot] ?? 0) - (requested[slot] ?? 0) && !isServed(slot, entry, view)) {
+      reasons.push(`Insufficient ${view.index.table.nameOf(slot)}`)
     }
   }
-  return { filter: 'NodeResourcesFit', reasons, helpedByPreemption: fitsEmptyNode(facts, entry) }
+  return { filter: 'NodeResourcesFit', reasons, helpedByPreemption: fitsEmptyNode(facts, entry, view) }
 }
 
 function checkDisks({ disks }: PodFacts, entry: NodeEntry): Rejection | undefined {
@@ -122,7 +137,7 @@ function checkVolumes(cycle: PodCycle, entry: NodeEntry): Rejection | undefined 
 }
 
 function checkDevices(cycle: PodCycle, entry: NodeEntry): Rejection | undefined {
-  if ((cycle.facts.pod.spec.resourceClaims ?? []).length === 0) return undefined
+  if (!cycle.usesDevices) return undefined
   const devices = cycle.devicesOn(entry)
   return 'reasons' in devices ? devices : undefined
 }

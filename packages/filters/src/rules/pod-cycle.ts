@@ -71,10 +71,16 @@ export class PodCycle<View extends ClusterView = ClusterView> {
     this.early = this.devicePlan.rejection ?? this.volumePlan.rejection
   }
 
+  /** Whether the pod has ResourceClaims, or extended resources that devices may serve. */
+  get usesDevices(): boolean {
+    const { allocated, waiting, extended } = this.devicePlan
+    return allocated.length + waiting.length + extended.length > 0
+  }
+
   /** Why the node cannot provide the pod's ResourceClaims, or their allocations there. */
   devicesOn(entry: NodeEntry): readonly AllocatedClaim[] | Rejection {
     const { devices } = this.view
-    return devices === undefined ? [] : devicesOn(this.devicePlan, entry, devices)
+    return devices === undefined ? [] : devicesOn(this.facts, this.devicePlan, entry, devices)
   }
 
   /** The current rules about other pods; recomputed after pods were added or removed, also in a trial. */

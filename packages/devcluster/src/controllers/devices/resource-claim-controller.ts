@@ -39,7 +39,8 @@ export function resourceClaims(context: ControllerContext): void {
   const podQueue = context.loop.queue('resource-claims-of-pods', (key) => controller.reconcilePod(key))
   const claimQueue = context.loop.queue('resource-claims', (key) => controller.reconcileClaim(key))
   pods.onChange((now, before, latest) => {
-    if ((latest.spec.resourceClaims ?? []).length === 0) return
+    const { extendedResourceClaimStatus } = latest.status ?? {}
+    if ((latest.spec.resourceClaims ?? []).length === 0 && extendedResourceClaimStatus === undefined) return
     if (now !== undefined && !isDone(now)) podQueue.add(keyOf(now))
     if (now !== undefined && before !== undefined && isDone(now) === isDone(before)) return
     for (const claim of ofPod.of(latest.metadata.uid ?? '')) claimQueue.add(keyOf(claim))

@@ -123,9 +123,9 @@ function followDevices(
   { index, devices }: Pick<ObservedIndexes, 'index' | 'devices'>,
   handler: ObserverHandler,
 ): void {
-  const changed = (): void => {
+  const changed = (type: ResourceType): void => {
     index.touch()
-    handler.changed('deviceChanged')
+    handler.changed(type === kinds.deviceClass ? 'deviceClassChanged' : 'deviceChanged')
   }
   const both = <T extends KubeObject>(
     type: ResourceType<T>,
@@ -137,7 +137,7 @@ function followDevices(
       const latest = api.get(type, object.metadata.namespace, object.metadata.name)
       if (latest === undefined) remove(object)
       else set(latest)
-      changed()
+      changed(type)
     }
     follow(type, look, look)
   }

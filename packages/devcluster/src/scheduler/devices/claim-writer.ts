@@ -1,5 +1,5 @@
 /** Writes allocations and reservations to ResourceClaims. */
-import { kinds, type ResourceClaim } from '@tenon/api'
+import { extendedResourceClaimAnnotation, kinds, type ResourceClaim } from '@tenon/api'
 import { type Logger, type Random, uuid } from '@tenon/runtime'
 import {
   type AllocatedClaim,
@@ -33,8 +33,10 @@ export class ClaimWriter {
 
   /** Allocates claims and reserves them for the pod; returns false if a write is refused. */
   reserve(facts: PodFacts, claims: readonly AllocatedClaim[]): boolean {
-    return claims.every(({ claim, allocation }) =>
-      this.#write(claim, allocation !== undefined, ({ reservedFor = [], ...status }) => {
+    return claims.every((each) => {
+      if (each.mappings !== undefined) return this.#createExtended(facts, each)
+      const { claim, allocation } = each
+      return this.#write(claim, allocation !== undefined, ({ reservedFor = [], ...status }) => {
         if (allocation !== undefined && status.allocation !== undefined) return undefined
         const consumer = consumerOf(claim, facts.pod)
         const isReserved = reservedFor.some(({ uid }) => uid === consumer.uid)
@@ -43,23 +45,78 @@ export class ClaimWriter {
           ...(allocation && { allocation: this.#withShares(allocation) }),
           reservedFor: isReserved ? reservedFor : [...reservedFor, consumer],
         }
-      }),
-    )
+      })
+    })
+  }
+
+  /** Creates the claim for a pod's extended resources, and names it in the pod's status. */
+  #createExtended(facts: PodFacts, { claim, allocation = {}, mappings = [] }: AllocatedClaim): boolean {
+    const { name: generateName, ...metadata } = claim.metadata
+    try {
+      const created = this.#api.create(kinds.resourceClaim, {
+        ...claim,
+        metadata: { ...metadata, name: '', generateName, finalizers: [claimFinalizer] },
+      })
+      const status = {
+        allocation: this.#withShares(allocation),
+        reservedFor: [consumerOf(created, facts.pod)],
+      }
+      this.#index.setClaim(this.#api.updateStatus(kinds.resourceClaim, { ...created, status }))
+      const extendedResourceClaimStatus = {
+        resourceClaimName: created.metadata.name,
+        requestMappings: mappings,
+      }
+      const patch = { status: { extendedResourceClaimStatus } }
+      this.#api.patch(kinds.pod, facts.namespace, facts.name, patch, 'status')
+      return true
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      this.#logger.debug('ResourceClaim for extended resources could not be created', {
+        namespace: facts.namespace,
+        pod: facts.name,
+        error,
+      })
+      return false
+    }
+  }
+
+  /** The pod finds new devices for its extended resources in its next cycle. */
+  #deleteExtended(facts: PodFacts): void {
+    const { namespace } = facts
+    for (const claim of this.#api.list(kinds.resourceClaim)) {
+      const { metadata } = claim
+      const isOwn = (metadata.ownerReferences ?? []).some(({ uid }) => uid === facts.uid)
+      if (!isOwn || !isExtended(claim)) continue
+      try {
+        this.#api.update(kinds.resourceClaim, { ...claim, metadata: { ...metadata, finalizers: [] } })
+        this.#api.delete(kinds.resourceClaim, namespace, metadata.name)
+        this.#index.removeClaim(claim)
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error
+        this.#logger.debug('ResourceClaim could not be deleted', { namespace, name: metadata.name, error })
+      }
+    }
   }
 
   /** The pod was not bound: removes its reservations. */
   release(facts: PodFacts, claims: readonly AllocatedClaim[]): void {
-    for (const { claim } of claims)
-      this.#write(claim, false, ({ reservedFor = [], ...status }) => ({
-        ...status,
-        reservedFor: reservedFor.filter(({ uid }) => uid !== facts.uid),
-      }))
+    for (const { claim, mappings } of claims)
+      if (mappings !== undefined) this.#deleteExtended(facts)
+      else
+        this.#write(claim, false, ({ reservedFor = [], ...status }) => ({
+          ...status,
+          reservedFor: reservedFor.filter(({ uid }) => uid !== facts.uid),
+        }))
   }
 
   /** Deallocates claims that no other pod uses. */
   deallocate(facts: PodFacts, claims: readonly ResourceClaim[]): void {
     for (const claim of claims) {
       if ((claim.status?.reservedFor ?? []).some(({ uid }) => uid !== facts.uid)) continue
+      if (isExtended(claim)) {
+        this.#deleteExtended(facts)
+        continue
+      }
       this.#write(claim, false, ({ allocation, reservedFor = [], ...status }) =>
         allocation === undefined || reservedFor.some(({ uid }) => uid !== facts.uid) ? undefined : status,
       )
@@ -100,3 +157,6 @@ export class ClaimWriter {
     }
   }
 }
+
+const isExtended = ({ metadata }: ResourceClaim): boolean =>
+  metadata.annotations?.[extendedResourceClaimAnnotation] === 'true'

@@ -9,6 +9,7 @@ import {
   type ResourceClaim,
   type ResourceSlice,
 } from '@tenon/api'
+import { extendedResourceCases } from '@tenon/api/scheduler-cases'
 import { aCluster, inZone, type SchedulingFixture, zoneKey } from '../scheduling-fixture.test-support.ts'
 
 const driver = 'gpu.example.com'
@@ -284,5 +285,119 @@ describe('devices', () => {
     cluster.pod('second', { ...using('one'), nodeSelector: { 'kubernetes.io/hostname': 'b' } })
     await cluster.settle(20_000)
     assert.equal(cluster.nodeOf('second'), 'b')
+  })
+})
+
+describe('extended resources that devices serve', () => {
+  const resource = 'example.com/gpu'
+  const requests = (count: number) => ({
+    containers: [
+      {
+        name: 'main',
+        image: 'app',
+        resources: { requests: { [resource]: String(count) }, limits: { [resource]: String(count) } },
+      },
+    ],
+  })
+
+  function withServingClass(): SchedulingFixture {
+    return aCluster().create(kinds.deviceClass, {
+      metadata: { name: 'gpu' },
+      spec: { extendedResourceName: resource },
+    })
+  }
+
+  const specialClaims = (cluster: SchedulingFixture) => cluster.api.list(kinds.resourceClaim)
+  const results = (special: ResourceClaim | undefined) =>
+    special?.status?.allocation?.devices?.results?.map(({ request, device }) => [request, device])
+
+  for (const { title, allocatable, used, devices, requested, fits } of extendedResourceCases)
+    test(`VER-13 ${title}`, async () => {
+      const reported = allocatable !== undefined && { [resource]: String(allocatable) }
+      const cluster = withServingClass().node('a', { ...(reported && { allocatable: reported }) })
+      const gpus = Array.from({ length: devices }, (_, at) => gpu(`gpu-${at}`))
+      if (devices > 0) slice(cluster, 'a', gpus)
+      if (used > 0) cluster.pod('running', requests(used))
+      await cluster.settle()
+      cluster.pod('new', requests(requested))
+      await cluster.settle()
+      assert.equal(cluster.nodeOf('new'), fits ? 'a' : undefined)
+    })
+
+  test('VER-10 the pod gets one claim of its own, with a request for each container', async () => {
+    const cluster = withServingClass().node('a')
+    slice(cluster, 'a', [gpu('gpu-0'), gpu('gpu-1')])
+    const [main] = requests(1).containers
+    cluster.pod('training', {
+      containers: ['main', 'side'].map((name) => ({ image: 'app', ...main, name })),
+    })
+    await cluster.settle()
+    assert.equal(cluster.nodeOf('training'), 'a')
+    const [special, ...others] = specialClaims(cluster)
+    assert.deepEqual(others, [])
+    assert.match(special?.metadata.name ?? '', /^training-extended-resources-.+/)
+    const { annotations, ownerReferences } = special?.metadata ?? {}
+    assert.equal(annotations?.['resource.kubernetes.io/extended-resource-claim'], 'true')
+    const { uid } = cluster.get('training')?.metadata ?? {}
+    assert.deepEqual(
+      ownerReferences?.map((owner) => [owner.kind, owner.uid, owner.controller]),
+      [['Pod', uid, true]],
+    )
+    assert.deepEqual(special?.status?.reservedFor, [{ resource: 'pods', name: 'training', uid }])
+    assert.deepEqual(results(special), [
+      ['container-0-request-0', 'gpu-0'],
+      ['container-1-request-0', 'gpu-1'],
+    ])
+    assert.deepEqual(cluster.get('training')?.status?.extendedResourceClaimStatus, {
+      resourceClaimName: special?.metadata.name,
+      requestMappings: [
+        { containerName: 'main', resourceName: resource, requestName: 'container-0-request-0' },
+        { containerName: 'side', resourceName: resource, requestName: 'container-1-request-0' },
+      ],
+    })
+  })
+
+  test('VER-16 an ordinary claim and the resource come from one node, or not at all', async () => {
+    const cluster = withServingClass().node('a').node('b')
+    slice(cluster, 'a', [gpu('gpu-0')])
+    claim(cluster, 'one', exactly())
+    cluster.pod('training', { ...using('one'), ...requests(1) })
+    await cluster.settle()
+    assert.equal(cluster.nodeOf('training'), undefined)
+    assert.equal(specialClaims(cluster).length, 1)
+    slice(cluster, 'b', [gpu('gpu-0'), gpu('gpu-1')])
+    await cluster.settle(20_000)
+    assert.equal(cluster.nodeOf('training'), 'b')
+    assert.equal(specialClaims(cluster).length, 2)
+  })
+
+  test('VER-20 a pod is tried again when a class begins to serve its resource', async () => {
+    const cluster = aCluster().node('a')
+    slice(cluster, 'a', [gpu('gpu-0')])
+    cluster.pod('training', requests(1))
+    await cluster.settle()
+    assert.match(cluster.reason('training') ?? '', /Insufficient example\.com\/gpu/)
+    cluster.create(kinds.deviceClass, {
+      metadata: { name: 'gpu' },
+      spec: { extendedResourceName: resource },
+    })
+    await cluster.settle(20_000)
+    assert.equal(cluster.nodeOf('training'), 'a')
+  })
+
+  test('VER-14 of two classes with the resource the newer one counts', async () => {
+    const cluster = withServingClass().node('a')
+    slice(cluster, 'a', [gpu('gpu-0', 'a100'), gpu('gpu-1', 'h100')])
+    await cluster.settle(5000)
+    cluster.create(kinds.deviceClass, {
+      metadata: { name: 'newer' },
+      spec: {
+        extendedResourceName: resource,
+        ...cel(`device.attributes['${driver}'].model == 'h100'`),
+      },
+    })
+    cluster.pod('training', requests(1))
+    await cluster.settle()
+    assert.deepEqual(results(specialClaims(cluster)[0]), [['container-0-request-0', 'gpu-1']])
   })
 })

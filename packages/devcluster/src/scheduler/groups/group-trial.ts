@@ -109,7 +109,7 @@ export class GroupTrials {
   #assume(cycle: PodCycle, entry: NodeEntry): () => void {
     const { facts } = cycle
     const { index, devices } = this.#deps.view
-    const allocated = (facts.pod.spec.resourceClaims ?? []).length === 0 ? [] : cycle.devicesOn(entry)
+    const allocated = cycle.usesDevices ? cycle.devicesOn(entry) : []
     const claims = 'reasons' in allocated ? [] : allocated
     const before = new Map(
       claims.map(({ claim }) => [claim, devices.claim(facts.namespace, claim.metadata.name)]),
@@ -126,7 +126,9 @@ export class GroupTrials {
       devices.setClaim(assumed)
     }
     return () => {
-      for (const known of before.values()) if (known !== undefined) devices.setClaim(known)
+      for (const [claim, known] of before)
+        if (known === undefined) devices.removeClaim(claim)
+        else devices.setClaim(known)
       index.release(facts.uid)
     }
   }

@@ -9,6 +9,7 @@ export type ClusterEvent =
   | 'podAdded'
   | 'volumeChanged'
   | 'deviceChanged'
+  | 'deviceClassChanged'
   | 'namespaceChanged'
 
 const helpedBy: Readonly<Record<FilterName, readonly ClusterEvent[]>> = {
@@ -18,12 +19,13 @@ const helpedBy: Readonly<Record<FilterName, readonly ClusterEvent[]>> = {
   NodeAffinity: ['nodeChanged'],
   NodeDeclaredFeatures: ['nodeChanged'],
   NodePorts: ['nodeChanged', 'podRemoved'],
-  NodeResourcesFit: ['nodeChanged', 'podRemoved'],
+  // A class may serve an extended resource that no node has.
+  NodeResourcesFit: ['nodeChanged', 'podRemoved', 'deviceClassChanged'],
   VolumeRestrictions: ['nodeChanged', 'podRemoved', 'volumeChanged'],
   NodeVolumeLimits: ['nodeChanged', 'podRemoved', 'volumeChanged'],
   VolumeBinding: ['nodeChanged', 'volumeChanged'],
   VolumeZone: ['nodeChanged', 'volumeChanged'],
-  DynamicResources: ['nodeChanged', 'deviceChanged'],
+  DynamicResources: ['nodeChanged', 'deviceChanged', 'deviceClassChanged'],
   PodTopologySpread: ['nodeChanged', 'podRemoved', 'podAdded'],
   InterPodAffinity: ['nodeChanged', 'podRemoved', 'podAdded', 'namespaceChanged'],
   Extra: ['nodeChanged', 'podRemoved', 'podAdded'],

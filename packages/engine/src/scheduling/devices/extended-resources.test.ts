@@ -11,6 +11,7 @@ import {
   type Pod,
   type PodSpec,
 } from '@tenon/api'
+import { extendedResourceCases } from '@tenon/api/scheduler-cases'
 import { renderPodReason } from '../../reasons/reasons.ts'
 import type { SchedulingInput } from '../../input/input.ts'
 import type { SchedulingResult } from '../../input/result.ts'
@@ -220,16 +221,14 @@ describe('nodes that exist', () => {
   const holding = (available: Readonly<Record<string, number>>) =>
     ({ nodes: [{ ...node, available: { ...node.available, ...available } }], pools: [] }) as const
 
-  test('VER-13 a node with the resource in use does not lend its devices', () => {
-    const result = decided([asking(1)], [], holding({ [resource]: 0 }), { slices })
-    assert.equal(result.placements.length, 0)
-  })
-
-  test('VER-13 a node without the resource serves it by devices', () => {
-    const result = decided([asking(1)], [], holding({}), { slices })
-    assert.deepEqual(Object.values(placedOn(result)), ['node-1'])
-    assert.equal(decided([asking(3)], [], holding({}), { slices }).placements.length, 0)
-  })
+  for (const { title, allocatable = 0, used, devices, requested, fits } of extendedResourceCases)
+    test(`VER-13 ${title}`, () => {
+      // A node without the resource does not report it.
+      const cluster = holding(allocatable === 0 ? {} : { [resource]: allocatable - used })
+      const own = [aSlice('node-1', gpus(devices), { nodeName: 'node-1' })]
+      const result = decided([asking(requested)], [], cluster, { slices: own })
+      assert.deepEqual(Object.values(placedOn(result)), fits ? ['node-1'] : [])
+    })
 
   test('VER-13 a node that starts has the devices of its type', () => {
     const nodes = [{ ...node, initialized: false }]
