@@ -1,4 +1,4 @@
-/** Extended resources that devices serve (kubernetes-versions.md 3). */
+/** Extended resources that devices serve (devices.md 3.22). */
 import type { DeviceClass, DeviceRequest } from './devices.ts'
 import type { Container, ExtendedResourceClaimStatus, PodSpec } from './objects.ts'
 import { ownValue } from './own.ts'

@@ -37,7 +37,7 @@ export function resizedRequests(minor: number | undefined): ResizedRequests {
 }
 
 /**
- * Whether each DeviceClass serves an extended resource of a name made of its own (kubernetes-versions.md 3); of an unknown
+ * Whether each DeviceClass serves an extended resource of a name made of its own (devices.md 3.22); of an unknown
  * version, as in the newest.
  * @param isGateOn whether the server has kept `extendedResourceName` of some class.
  */

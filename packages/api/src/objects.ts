@@ -261,7 +261,7 @@ export interface PodStatus {
   readonly allocatedResources?: ResourceList
 }
 
-/** The claim whose devices serve extended resources of a pod (kubernetes-versions.md 3). */
+/** The claim whose devices serve extended resources of a pod (devices.md 3.22). */
 export interface ExtendedResourceClaimStatus {
   readonly resourceClaimName: string
   readonly requestMappings: readonly {

@@ -244,7 +244,7 @@ function restartingAll() {
 
 /**
  * A pod that requests an extended resource, on a node whose devices are of a DeviceClass with the name of the resource
- * (kubernetes-versions.md 3).
+ * (devices.md 3.22).
  */
 export const extendedResourceCases: readonly {
   readonly title: string

@@ -42,7 +42,9 @@ export function* buildSnapshot(
 
 /** Undefined if no pod can need it, so that nothing is spent on it, or if classes cannot be read. */
 function deviceIndexOf(objects: DeviceObjects | undefined): DeviceIndex | undefined {
-  if (objects?.classes === undefined || objects.claims.length === 0) return undefined
+  if (objects?.classes === undefined) return undefined
+  const serveResources = objects.classes.some(({ spec }) => (spec.extendedResourceName ?? '') !== '')
+  if (objects.claims.length === 0 && !serveResources) return undefined
   const index = new DeviceIndex()
   for (const slice of objects.slices) index.setSlice(slice)
   for (const each of objects.classes) index.setClass(each)

@@ -8,7 +8,7 @@ export interface DevicesInput {
   readonly classes: readonly DeviceClass[]
   /**
    * The name of the DeviceClass that serves each extended resource, on nodes that have none of the resource
-   * themselves (kubernetes-versions.md 3). Absent = none.
+   * themselves (devices.md 3.22). Absent = none.
    */
   readonly extendedResources?: ReadonlyMap<string, string>
   /** DeviceTaintRules; they taint devices of new nodes too. Absent = none. */

@@ -98,6 +98,8 @@ export interface ClaimedPods {
   readonly leaving?: readonly string[]
   readonly classes?: readonly DeviceClass[]
   readonly taintRules?: readonly DeviceTaintRule[]
+  /** UIDs. */
+  readonly withExtendedClaim?: readonly string[]
 }
 
 export function devicesInput({
@@ -108,6 +110,7 @@ export function devicesInput({
   leaving = [],
   classes = [gpuClass],
   taintRules = [],
+  withExtendedClaim = [],
 }: ClaimedPods): DevicesInput {
   const byName = Object.entries(claims).map(([name, claim]): [string, typeof claim] => [
     `default/${name}`,
@@ -122,6 +125,7 @@ export function devicesInput({
       pods.map(([pod, ...names]) => [pod.metadata.uid ?? '', names.map((name) => `default/${name}`)]),
     ),
     allocations,
+    withExtendedClaim: new Set(withExtendedClaim),
     leaving: new Set(leaving),
   }
 }

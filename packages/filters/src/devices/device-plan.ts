@@ -144,8 +144,8 @@ export function devicesOn(
   const found = waiting.map(
     ({ claim, mappings }, at): AllocatedClaim => ({
       claim,
-      ...(mappings !== undefined && { mappings }),
       allocation: given[at],
+      ...(mappings && { mappings }),
     }),
   )
   return [...ready, ...found]

@@ -1,4 +1,4 @@
-/** The ResourceClaim for extended resources of a pod that devices serve (kubernetes-versions.md 3). */
+/** The ResourceClaim for extended resources of a pod that devices serve (devices.md 3.22). */
 import {
   extendedResourceClaimAnnotation,
   extendedResourceRequests,

@@ -91,7 +91,7 @@ export function fitsEmptyNode(
   )
 }
 
-/** Whether devices serve the resource on this node, as it has none itself (kubernetes-versions.md 3). */
+/** Whether devices serve the resource on this node, as it has none itself (devices.md 3.22). */
 function isServed(
   slot: number,
   { allocatable }: NodeEntry,

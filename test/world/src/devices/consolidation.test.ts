@@ -29,9 +29,13 @@ const one = gpuType('one-gpu', 4, 1)
 const two = gpuType('two-gpus', 8, 2)
 const four = gpuType('four-gpus', 16, 4)
 
-async function open(t: TestContext, types = [plain, one, two, four]): Promise<Stage> {
+async function open(
+  t: TestContext,
+  types = [plain, one, two, four],
+  extendedResourceName?: string,
+): Promise<Stage> {
   const stage = await openReplacing(t, { types, settings: { ignoreDraRequests: false } })
-  createClass(stage)
+  createClass(stage, extendedResourceName)
   return stage
 }
 
@@ -47,6 +51,22 @@ async function withDevice(stage: Stage, pod: string, node: string, device: strin
   createClaim(stage, pod)
   await running(stage, pod, node, '1', { spec: using(pod) })
   allocate(stage, pod, [node, device], [forPod(stage, pod)])
+  await stage.pass(seconds)
+}
+
+const resource = 'example.com/gpu'
+
+/** A pod that runs on a node with a device for its extended resource. */
+async function withExtended(stage: Stage, pod: string, node: string, device: string): Promise<void> {
+  const requests = { cpu: '1', [resource]: '1' }
+  const containers = [{ name: 'app', image: 'app', resources: { requests, limits: { [resource]: '1' } } }]
+  await running(stage, pod, node, '1', { spec: { containers } })
+  const claim = `${pod}-extended-resources-x`
+  createClaim(stage, claim)
+  allocate(stage, claim, [node, device], [forPod(stage, pod)])
+  const requestMappings = [{ containerName: 'app', resourceName: resource, requestName: 'gpu' }]
+  const extendedResourceClaimStatus = { resourceClaimName: claim, requestMappings }
+  stage.patch(kinds.pod, pod, { status: { extendedResourceClaimStatus } }, 'status', 'default')
   await stage.pass(seconds)
 }
 
@@ -77,6 +97,25 @@ describe('consolidation with devices', () => {
     const stage = await open(t, [plain, four])
     await aNodeWith(stage, 'a', four)
     await withDevice(stage, 'p', 'node-a', 'gpu-0')
+    consolidate(stage)
+    await stage.pass(3 * minutes)
+    assert.deepEqual([tainted(stage), madeTypes(stage)], [[], []])
+  })
+
+  test('VER-19 devices of an extended resource are found again on a cheaper node', async (t) => {
+    const stage = await open(t, undefined, resource)
+    await aNodeWith(stage, 'a', four)
+    await withExtended(stage, 'p', 'node-a', 'gpu-2')
+    consolidate(stage)
+    assert.deepEqual(await untilBegun(stage), ['a'])
+    assert.deepEqual(madeTypes(stage), [['one-gpu', 'two-gpus']])
+    assert.equal(madeClaims(stage)[0]?.metadata.annotations?.[annotations.requestedDraDrivers], driver)
+  })
+
+  test('VER-19 a node stays whose devices of an extended resource are found nowhere else', async (t) => {
+    const stage = await open(t, [plain, four], resource)
+    await aNodeWith(stage, 'a', four)
+    await withExtended(stage, 'p', 'node-a', 'gpu-0')
     consolidate(stage)
     await stage.pass(3 * minutes)
     assert.deepEqual([tainted(stage), madeTypes(stage)], [[], []])

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { annotations, type DeviceClaim, kinds } from '@tenon/api'
 import { madeClaims } from '../testing/pools.test-support.ts'
-import { catalogueOf, openKwok, pod, simulate } from '../testing/kwok-stage.test-support.ts'
+import { catalogueOf, openKwok, pod, type PodParts, simulate } from '../testing/kwok-stage.test-support.ts'
 import { minutes, seconds, type Stage } from '../testing/stage.test-support.ts'
 import { createClass, driver } from './device-stage.test-support.ts'
 
@@ -37,9 +37,9 @@ const types = catalogueOf([
   },
 ])
 
-async function open(t: TestContext): Promise<Stage> {
+async function open(t: TestContext, extendedResourceName?: string): Promise<Stage> {
   const stage = await openKwok(t, { kwok: { instanceTypes: types }, settings: { ignoreDraRequests: false } })
-  createClass(stage)
+  createClass(stage, extendedResourceName)
   return stage
 }
 
@@ -137,5 +137,70 @@ describe('devices in a whole cluster', () => {
     await stage.pass(2 * minutes)
     assert.deepEqual(phases(stage, 'p6'), ['Running'])
     assert.equal(madeClaims(stage).length, 2)
+  })
+})
+
+describe('extended resources that devices serve, in a whole cluster', () => {
+  const resource = 'example.com/gpu'
+  const asking = (stage: Stage, name: string, count = 1, parts: PodParts = {}) => {
+    pod(stage, name, { requests: { cpu: '1', memory: '1Gi', [resource]: String(count) }, ...parts })
+  }
+
+  test('VER-10 VER-17 a pod gets one node, which waits for its driver, and runs on its devices', async (t) => {
+    const stage = await open(t, resource)
+    await simulate(stage, { 'device-delay': '2m' })
+    asking(stage, 'training', 2)
+    await stage.pass(90 * seconds)
+    const [made] = madeClaims(stage)
+    assert.equal(madeClaims(stage).length, 1)
+    assert.equal(made?.metadata.annotations?.[annotations.requestedDraDrivers], driver)
+    assert.equal(stage.state(made.metadata.name, 'Initialized'), 'Unknown/DRADriverPoolsNotPublished')
+    await stage.pass(2 * minutes)
+    assert.equal(stage.state(made.metadata.name, 'Initialized'), 'True/Initialized')
+    assert.deepEqual(phases(stage, 'training'), ['Running'])
+    assert.equal(madeClaims(stage).length, 1)
+    assert.deepEqual(devices(stage), ['container-0-request-1 gpu-0', 'container-0-request-1 gpu-1'])
+    const [special] = claims(stage)
+    assert.equal(
+      stage.podNow('training')?.status?.extendedResourceClaimStatus?.resourceClaimName,
+      special?.metadata.name,
+    )
+    assert.equal(claims(stage).length, 1)
+  })
+
+  test('VER-18 others fit the node beside it, and what a pod leaves is used again', async (t) => {
+    const stage = await open(t, resource)
+    asking(stage, 'first', 4)
+    await stage.pass(2 * minutes)
+    pod(stage, 'plain')
+    await stage.pass(30 * seconds)
+    assert.deepEqual(phases(stage, 'first', 'plain'), ['Running', 'Running'])
+    assert.equal(madeClaims(stage).length, 1)
+    stage.world.cluster.server.local.delete(kinds.pod, 'default', 'first')
+    await stage.pass(minutes)
+    assert.equal(claims(stage).length, 0)
+    asking(stage, 'second', 4)
+    await stage.pass(minutes)
+    assert.deepEqual(phases(stage, 'second'), ['Running'])
+    assert.equal(madeClaims(stage).length, 1)
+  })
+
+  test('VER-20 without the class no node is launched, and what runs goes on; re-created, it is served', async (t) => {
+    const stage = await open(t, resource)
+    asking(stage, 'first', 4)
+    await stage.pass(2 * minutes)
+    stage.world.cluster.server.local.delete(kinds.deviceClass, undefined, 'gpu')
+    await stage.pass(seconds)
+    asking(stage, 'second')
+    pod(stage, 'plain')
+    await stage.pass(2 * minutes)
+    assert.equal(madeClaims(stage).length, 1)
+    assert.deepEqual(phases(stage, 'first', 'second', 'plain'), ['Running', 'Pending', 'Running'])
+    const told = stage.events('FailedScheduling').filter(({ object }) => object === 'Pod/second')
+    assert.ok(told.some(({ message }) => message.includes(resource)))
+    createClass(stage, resource)
+    await stage.pass(2 * minutes)
+    assert.equal(madeClaims(stage).length, 2)
+    assert.deepEqual(phases(stage, 'second'), ['Running'])
   })
 })

@@ -1,4 +1,4 @@
-/** Nodes for pods that request an extended resource which devices serve (kubernetes-versions.md 3). */
+/** Nodes for pods that request an extended resource which devices serve (devices.md 3.22). */
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { annotations, kinds, labels } from '@tenon/api'

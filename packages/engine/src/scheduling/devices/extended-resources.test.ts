@@ -1,4 +1,4 @@
-/** Extended resources that devices serve (kubernetes-versions.md 3). */
+/** Extended resources that devices serve (devices.md 3.22). */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import {
@@ -241,6 +241,39 @@ describe('nodes that exist', () => {
     const result = decided([aPod(), asking(1), asking(1)], [], holding({}), { slices, allocations })
     assert.equal(result.placements.length, 2)
     assert.equal(result.failures.length, 1)
+  })
+
+  test('a pod whose claim was created before it was bound goes where its devices are', () => {
+    const pod = asking(1)
+    const uid = pod.metadata.uid ?? ''
+    const at = (name: string) => ({
+      ...aClaim(),
+      status: {
+        allocation: {
+          nodeSelector: {
+            nodeSelectorTerms: [
+              { matchFields: [{ key: 'metadata.name', operator: 'In' as const, values: [name] }] },
+            ],
+          },
+        },
+      },
+    })
+    const placedWith = (name: string) =>
+      decided(
+        [pod],
+        [oneGpu],
+        { nodes: [node] },
+        {
+          pods: [[pod, 'special']],
+          claims: { special: at(name) },
+          slices,
+          allocations: [anAllocation('special', [uid], { pool: name, device: 'gpu-0' })],
+          withExtendedClaim: [uid],
+        },
+      )
+    assert.deepEqual(Object.values(placedOn(placedWith('node-1'))), ['node-1'])
+    const elsewhere = placedWith('gone')
+    assert.deepEqual([elsewhere.placements.length, elsewhere.claims.length], [0, 0])
   })
 
   test('VER-19 a pod that moves gives back its devices, and new ones are searched for it', () => {

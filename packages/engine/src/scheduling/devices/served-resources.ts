@@ -1,4 +1,4 @@
-/** Extended resources that devices serve where a node has none of the resource itself (kubernetes-versions.md 3). */
+/** Extended resources that devices serve where a node has none of the resource itself (devices.md 3.22). */
 import { ownValue, type Resources } from '@tenon/api'
 import type { Amounts, ResourceSpace } from '../pods/resource-space.ts'
 
