@@ -164,3 +164,18 @@ test('types that a NodePool does not allow are named, or allowed', async () => {
     'leave out the requirement for node.kubernetes.io/instance-type of NodePool default',
   ])
 })
+
+test('VER-20 a pod with an extended resource is told the class that serves it, and what its nodes lack', async () => {
+  const served = { ...gpuClass, spec: { extendedResourceName: 'example.com/gpu' } } as KubeObject
+  const pod = aPending('train', { cpu: '1', 'example.com/gpu': '4' })
+  const whole: Snapshot = aSnapshot([aPool('default'), served, pod], [plain, aGpuType('a100', 2, 'a100')])
+  const study = await Study.open({ ...whole, settings: { ...whole.settings, ignoreDraRequests: false } })
+  const answer = await explainPending(study, await study.decide(), pod)
+  await study.close()
+  assert.equal(answer?.case, 'waits')
+  assert.equal(answer.code, 'extendedResources')
+  assert.match(
+    answer.summary,
+    /example\.com\/gpu, which devices serve: request container-0-request-1: it asks for 4 devices/,
+  )
+})

@@ -1,6 +1,13 @@
 /** Why existing nodes do not fit a pod, in the words of kube-scheduler. */
 import type { Pod } from '@tenon/api'
-import { PodReader, type Rejection, Snapshot, unavailableMessage, VolumeIndex } from '@tenon/filters'
+import {
+  DeviceIndex,
+  PodReader,
+  type Rejection,
+  Snapshot,
+  unavailableMessage,
+  VolumeIndex,
+} from '@tenon/filters'
 import type { OperatorCore } from '@tenon/operator'
 
 /** Which nodes fit a pod, and why the others do not. */
@@ -29,7 +36,13 @@ export class ExistingNodes {
     const namespaces = new Map(
       caches.namespaces.list().map(({ metadata }) => [metadata.name, metadata.labels ?? {}]),
     )
-    this.#filters = new Snapshot({ reader: new PodReader(), volumes, namespaces })
+    const devices = deviceIndexOf(caches)
+    this.#filters = new Snapshot({
+      reader: new PodReader(),
+      volumes,
+      namespaces,
+      ...(devices !== undefined && { devices }),
+    })
     const nodes = caches.nodes.list()
     this.#count = nodes.length
     for (const node of nodes) this.#filters.setNode(node)
@@ -64,11 +77,27 @@ export class ExistingNodes {
   }
 }
 
+/** Undefined where devices are not served. A snapshot does not say of which version its server was. */
+function deviceIndexOf({
+  deviceClasses,
+  resourceClaims,
+  resourceSlices,
+}: OperatorCore['caches']): DeviceIndex | undefined {
+  if (deviceClasses === undefined || resourceClaims === undefined || resourceSlices === undefined)
+    return undefined
+  const index = new DeviceIndex(() => true)
+  for (const slice of resourceSlices.list()) index.setSlice(slice)
+  for (const each of deviceClasses.list()) index.setClass(each)
+  for (const claim of resourceClaims.list()) index.setClaim(claim)
+  return index
+}
+
 /** The fields of an unscheduled pod that filters read. Ephemeral volumes are named after the pod. */
 function seenOf({ metadata, spec, status }: Pod): string {
   const { labels, name, namespace, ownerReferences } = metadata
   const makesVolumes = spec.volumes?.some(({ ephemeral }) => ephemeral !== undefined) === true
-  const { nominatedNodeName } = status ?? {}
-  const own = makesVolumes || spec.resourceClaims !== undefined ? name : ''
+  const { nominatedNodeName, extendedResourceClaimStatus } = status ?? {}
+  const isOwn = makesVolumes || spec.resourceClaims !== undefined || extendedResourceClaimStatus !== undefined
+  const own = isOwn ? name : ''
   return JSON.stringify([namespace, labels, ownerReferences, spec, nominatedNodeName, own])
 }

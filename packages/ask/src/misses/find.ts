@@ -133,7 +133,7 @@ function* candidates(
     const pool = operator.caches.nodePools.get({ name })
     if (pool !== undefined) yield* poolCandidates(pool, why, original, values)
   }
-  if (reason?.kind !== 'devices') return
+  if (reason?.kind !== 'devices' && reason?.kind !== 'extendedResources') return
   for (const { nodePool } of input.pools) {
     const pool = operator.caches.nodePools.get({ name: nodePool.metadata.name })
     if (pool !== undefined) yield* poolRequirements(pool, (key) => values.of(key))
