@@ -138,7 +138,7 @@ export {
   quantities as quantitiesSchema,
   text as textSchema,
 } from './crds/schema.ts'
-export { defaultStorageClass, storageClassNameOf } from './storage-classes.ts'
+export { defaultStorageClass, largestVolume, storageClassNameOf } from './storage-classes.ts'
 export { admitsValue } from './requirement-values.ts'
 export { isRecord } from './is-record.ts'
 export { nearest } from './nearest.ts'

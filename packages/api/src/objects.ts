@@ -413,7 +413,18 @@ export interface CsiDriver extends KubeObject {
   readonly spec: {
     /** Whether pods with volumes of the driver need a node that runs it (VolumeLimitScaling). */
     readonly preventPodSchedulingIfMissing?: boolean
+    /** Whether the driver publishes CSIStorageCapacities, and volumes are provisioned only where one is large enough. */
+    readonly storageCapacity?: boolean
   }
+}
+
+/** How much a StorageClass can provision for some nodes. */
+export interface CsiStorageCapacity extends KubeObject {
+  readonly storageClassName: string
+  /** Nodes that reach the storage; absent = none. */
+  readonly nodeTopology?: LabelSelector
+  readonly capacity?: string
+  readonly maximumVolumeSize?: string
 }
 
 export interface VolumeAttachment extends KubeObject {

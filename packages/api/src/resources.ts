@@ -9,6 +9,7 @@ import type {
   ConfigMap,
   CsiDriver,
   CsiNode,
+  CsiStorageCapacity,
   DaemonSet,
   KubeObject,
   Lease,
@@ -95,6 +96,13 @@ export const kinds = {
   storageClass: grouped<StorageClass>('storage.k8s.io', 'v1', 'StorageClass', 'storageclasses', false),
   csiDriver: grouped<CsiDriver>('storage.k8s.io', 'v1', 'CSIDriver', 'csidrivers', false),
   csiNode: grouped<CsiNode>('storage.k8s.io', 'v1', 'CSINode', 'csinodes', false),
+  csiStorageCapacity: grouped<CsiStorageCapacity>(
+    'storage.k8s.io',
+    'v1',
+    'CSIStorageCapacity',
+    'csistoragecapacities',
+    true,
+  ),
   volumeAttachment: grouped<VolumeAttachment>(
     'storage.k8s.io',
     'v1',

@@ -1,7 +1,14 @@
 import { ownValue } from './own.ts'
-import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts'
+import { parseResource } from './quantity.ts'
+import type { CsiStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts'
 
 /** Named the class before there was a field for it. */
+/** The largest volume in bytes for which a CSIStorageCapacity has room; undefined if it does not say. */
+export function largestVolume({ maximumVolumeSize, capacity }: CsiStorageCapacity): number | undefined {
+  const size = maximumVolumeSize ?? capacity
+  return size === undefined ? undefined : parseResource('storage', size)
+}
+
 const betaAnnotation = 'volume.beta.kubernetes.io/storage-class'
 
 /**

@@ -50,7 +50,13 @@ export type {
   Fault,
 } from './input/result.ts'
 export { effectiveZone } from './eligibility/node-selection.ts'
-export type { EligibilityPolicy, VolumeLookups } from './eligibility/lookups.ts'
+export {
+  canonicalKey,
+  type ClassCapacity,
+  type EligibilityPolicy,
+  type LocalStorage,
+  type VolumeLookups,
+} from './eligibility/lookups.ts'
 export {
   type PodProblem,
   type PodProblems,

@@ -3,6 +3,8 @@ import { describe, test } from 'node:test'
 import type {
   CsiDriver,
   CsiNode,
+  CsiStorageCapacity,
+  LabelSelector,
   Node,
   PersistentVolume,
   PersistentVolumeClaim,
@@ -242,6 +244,88 @@ describe('CSI drivers that pods with their volumes need', () => {
     assert.equal(snapshot.check(aPod('p', using('v')), added({})), undefined)
     assert.ok(snapshot.check(aPod('p', using('v')), added({ csiNode: without })))
     assert.equal(snapshot.check(aPod('p', using('v')), added({ csiNode: limitedTo(1) })), undefined)
+  })
+})
+
+describe('free storage that drivers publish', () => {
+  const zoneKey = 'topology.kubernetes.io/zone'
+  const capacityOf = (name: string, nodeTopology: LabelSelector | undefined, rest: object) =>
+    ({
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'CSIStorageCapacity',
+      metadata: { name, namespace: 'driver' },
+      storageClassName: 'fast',
+      ...(nodeTopology && { nodeTopology }),
+      ...rest,
+    }) satisfies CsiStorageCapacity
+  const inZone = (zone: string) => ({ matchLabels: { [zoneKey]: zone } })
+  const waiting = (name: string, storage: string): PersistentVolumeClaim => ({
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name, namespace: 'default' },
+    spec: { storageClassName: 'fast', resources: { requests: { storage } } },
+  })
+  const opened = (storageCapacity: boolean, ...capacities: readonly CsiStorageCapacity[]) => {
+    const volumes = new VolumeIndex()
+    volumes.setCsiDriver({
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'CSIDriver',
+      metadata: { name: driver },
+      spec: { storageCapacity },
+    })
+    volumes.setClass({
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'StorageClass',
+      metadata: { name: 'fast' },
+      provisioner: driver,
+      volumeBindingMode: 'WaitForFirstConsumer',
+    })
+    volumes.setClaim(waiting('a', '20Gi'))
+    for (const each of capacities) volumes.setCapacity(each)
+    return volumes
+  }
+  const fitsIn = (zone: string, volumes: VolumeIndex, ...claims: readonly string[]) =>
+    fits(aNode({ [zoneKey]: zone }), aPod('p', using(...claims)), volumes)
+
+  test('VER-33 a claim fits where one object is large enough', () => {
+    const [a, b] = [
+      capacityOf('a', inZone('a'), { capacity: '10Gi' }),
+      capacityOf('b', inZone('b'), { capacity: '50Gi' }),
+    ]
+    const volumes = opened(true, a, b)
+    assert.deepEqual([fitsIn('a', volumes, 'a'), fitsIn('b', volumes, 'a')], [false, true])
+    const [entry] = snapshotWith(aNode({ [zoneKey]: 'a' }), volumes).nodes
+    assert.ok(entry !== undefined)
+    assert.deepEqual(snapshotWith(aNode({}), volumes).check(aPod('p', using('a')), entry)?.reasons, [
+      'node(s) did not have enough free storage',
+    ])
+    assert.ok(fitsIn('a', opened(false, a), 'a'), 'the driver does not ask for it')
+    volumes.removeCapacity(b)
+    assert.ok(!fitsIn('b', volumes, 'a'), 'no object is no storage')
+  })
+
+  test('VER-33 the largest volume counts before the capacity, and an object without nodes for none', () => {
+    const rest = { capacity: '50Gi', maximumVolumeSize: '10Gi' }
+    assert.ok(!fitsIn('a', opened(true, capacityOf('a', inZone('a'), rest)), 'a'))
+    assert.ok(!fitsIn('a', opened(true, capacityOf('a', undefined, { capacity: '50Gi' })), 'a'))
+    assert.ok(fitsIn('a', opened(true, capacityOf('a', {}, { capacity: '50Gi' })), 'a'))
+  })
+
+  test('VER-36 two claims that are small enough each pass, though not together', () => {
+    const volumes = opened(true, capacityOf('a', inZone('a'), { capacity: '100Gi' }))
+    for (const name of ['a', 'b']) volumes.setClaim(waiting(name, '60Gi'))
+    assert.ok(fitsIn('a', volumes, 'a', 'b'))
+  })
+
+  test('a new node brings its own storage, but not that of a zone', () => {
+    const local = capacityOf('a', { matchLabels: { 'example.com/node': 'node-1' } }, { capacity: '1Gi' })
+    const isTaken = (volumes: VolumeIndex) => {
+      const snapshot = snapshotWith(aNode({}), volumes)
+      const entry = snapshot.setNode(aNode({ [zoneKey]: 'a' }), {})
+      return snapshot.check(aPod('p', using('a')), entry) === undefined
+    }
+    assert.ok(isTaken(opened(true, local)))
+    assert.ok(!isTaken(opened(true, local, capacityOf('b', inZone('a'), { capacity: '1Gi' }))))
   })
 })
 

@@ -10,6 +10,7 @@ export const volumeKinds = [
   kinds.storageClass,
   kinds.csiNode,
   kinds.csiDriver,
+  kinds.csiStorageCapacity,
   kinds.volumeAttachment,
 ] as const
 
@@ -70,6 +71,15 @@ export function followVolumes(registry: CacheRegistry, readable: ReadonlySet<Res
     },
     (csiDriver) => {
       index.removeCsiDriver(csiDriver)
+    },
+  )
+  follow(
+    kinds.csiStorageCapacity,
+    (capacity) => {
+      index.setCapacity(capacity)
+    },
+    (capacity) => {
+      index.removeCapacity(capacity)
     },
   )
   follow(

@@ -2,12 +2,34 @@
 import {
   labels,
   type Node,
+  type NodeSelectorRequirement,
   normalizedLabel,
   type PersistentVolume,
   type PersistentVolumeClaim,
   type Pod,
   type StorageClass,
 } from '@tenon/api'
+
+/** Volumes up to `bytes` can be provisioned for nodes that meet the term. */
+export interface SharedStorage {
+  readonly term: readonly NodeSelectorRequirement[]
+  readonly bytes: number
+}
+
+/** The largest volumes, in bytes, that can be provisioned on single nodes. */
+export interface LocalStorage {
+  /** By host name; nodes that are not listed have not published theirs yet. */
+  readonly byHost: ReadonlyMap<string, number>
+  /** What an empty node has, by name of the instance type; unknown of types that are not listed. */
+  readonly byType: ReadonlyMap<string, number>
+}
+
+/** What the driver of a StorageClass can still provision, and for which nodes (scheduling.md 8.3). */
+export interface ClassCapacity {
+  readonly shared: readonly SharedStorage[]
+  /** Undefined if new nodes bring no storage. */
+  readonly local: LocalStorage | undefined
+}
 
 /** Storage objects by name; undefined if they do not exist. */
 export interface VolumeLookups {
@@ -19,6 +41,8 @@ export interface VolumeLookups {
   /** Bound pods that mount the claim and have not ended. */
   readonly podsUsing: (namespace: string, claim: string) => readonly Pod[]
   readonly node: (name: string) => Node | undefined
+  /** Undefined for classes whose driver publishes no capacity; absent = for all. */
+  readonly storageCapacity?: (storageClass: StorageClass) => ClassCapacity | undefined
 }
 
 /** Rules of the core and of the provider for what pods may request. */

@@ -240,7 +240,13 @@ const csiNode = object({
   }),
 })
 const csiDriver = object({
-  spec: fields({ preventPodSchedulingIfMissing: optional(truth) }),
+  spec: fields({ preventPodSchedulingIfMissing: optional(truth), storageCapacity: optional(truth) }),
+})
+const csiStorageCapacity = object({
+  storageClassName: nonEmptyText,
+  nodeTopology: optional(labelSelector),
+  capacity: optional(text),
+  maximumVolumeSize: optional(text),
 })
 const volumeAttachment = object({
   spec: fields({
@@ -364,6 +370,7 @@ const shapes: ReadonlyMap<string, Shape> = new Map([
   ['StorageClass', storageClass],
   ['CSIDriver', csiDriver],
   ['CSINode', csiNode],
+  ['CSIStorageCapacity', csiStorageCapacity],
   ['VolumeAttachment', volumeAttachment],
   ['NodeOverlay', nodeOverlay],
   ['CapacityBuffer', capacityBuffer],

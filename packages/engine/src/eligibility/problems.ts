@@ -44,6 +44,7 @@ export type VolumeProblem = VolumeSubject &
     | { readonly kind: 'noStorageClass' }
     | { readonly kind: 'storageClassMissing' | 'immediateBinding'; readonly storageClass: string }
     | { readonly kind: 'noVolumeToBind'; readonly storageClass: string }
+    | { readonly kind: 'storageFull'; readonly storageClass: string; readonly request: string }
     /** The claim is ReadWriteOncePod, and `pod` (`namespace/name`) uses it. */
     | { readonly kind: 'claimInUse'; readonly pod: string }
     | { readonly kind: 'unsupportedTopologyKey'; readonly storageClass: string; readonly key: string }
@@ -130,6 +131,8 @@ function volumeWords(problem: VolumeProblem): string {
       return `is not bound, and its StorageClass ${problem.storageClass} binds at once (volumeBindingMode Immediate); wait for it or use WaitForFirstConsumer`
     case 'noVolumeToBind':
       return `is not bound, its StorageClass ${problem.storageClass} provisions no volumes (kubernetes.io/no-provisioner), and no free PersistentVolume suits it; create one`
+    case 'storageFull':
+      return `asks for ${problem.request}, and no CSIStorageCapacity of StorageClass ${problem.storageClass} offers as much; add storage or use another class`
     case 'claimInUse':
       return `has access mode ReadWriteOncePod and is in use by pod ${problem.pod}; wait until that pod is gone, or use ReadWriteOnce`
     case 'unsupportedTopologyKey':

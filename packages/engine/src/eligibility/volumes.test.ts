@@ -9,8 +9,8 @@ import {
   wellKnownLabels,
 } from '@tenon/api'
 import { schedule } from '../scheduling/schedule.ts'
-import { aNode, anInput, aPod } from '../testing/builders.test-support.ts'
-import type { EligibilityPolicy, VolumeLookups } from './lookups.ts'
+import { aNode, anInput, aPod, aPool, aPoolInput, aType } from '../testing/builders.test-support.ts'
+import type { ClassCapacity, EligibilityPolicy, VolumeLookups } from './lookups.ts'
 import {
   aBoundClaim,
   aClaim,
@@ -350,5 +350,100 @@ describe('claims that count against attach limits', () => {
 
   test('of a running pod what cannot be looked up is left out', () => {
     assert.deepEqual(attachedClaims(aPodUsing('gone', 'lost'), lookupsOf(aBoundClaim('lost', 'pv'))), {})
+  })
+})
+
+describe('free storage that drivers publish', () => {
+  const gi = 2 ** 30
+  const instanceType = (operator: 'NotIn', ...values: readonly string[]) => ({
+    key: labels.instanceType,
+    operator,
+    values,
+  })
+  const claimOf = (name: string, storage: string) =>
+    aClaim(name, { storageClassName: 'fast', resources: { requests: { storage } } })
+  const withCapacity = (
+    capacity: ClassCapacity | undefined,
+    ...claims: readonly PersistentVolumeClaim[]
+  ) => ({
+    ...lookupsOf(aClass('fast'), ...claims),
+    storageCapacity: () => capacity,
+  })
+  const zonal: ClassCapacity = {
+    shared: [
+      { term: [zone('zone-1')], bytes: 10 * gi },
+      { term: [zone('zone-2')], bytes: 50 * gi },
+    ],
+    local: undefined,
+  }
+
+  test('VER-33 a claim goes to the zone that has enough', () => {
+    const claim = claimOf('data', '20Gi')
+    assert.deepEqual(alternatives(aPodUsing('data'), withCapacity(zonal, claim)), [[zone('zone-2')]])
+    assert.deepEqual(alternatives(aPodUsing('data'), withCapacity(undefined, claim)), [])
+    const resolved = resolveVolumes(aPodUsing('data'), withCapacity(zonal, claimOf('data', '60Gi')), policy)
+    assert.ok('kind' in resolved)
+    assert.match(
+      renderVolumeProblem(resolved),
+      /asks for 60Gi, and no CSIStorageCapacity of StorageClass fast offers as much/,
+    )
+  })
+
+  test('VER-36 claims are compared one by one, never summed', () => {
+    const shared = [{ term: [zone('zone-1')], bytes: 100 * gi }]
+    const lookups = withCapacity({ shared, local: undefined }, claimOf('a', '60Gi'), claimOf('b', '60Gi'))
+    assert.deepEqual(alternatives(aPodUsing('a', 'b'), lookups), [[zone('zone-1')]])
+  })
+
+  describe('VER-34 of single nodes', () => {
+    const local = {
+      byHost: new Map([
+        ['full', 0],
+        ['half', 50 * gi],
+      ]),
+      byType: new Map([
+        ['small', 100 * gi],
+        ['large', 400 * gi],
+      ]),
+    }
+    const isNew = { key: labels.hostname, operator: 'NotIn', values: ['full', 'half'] }
+    const found = (storage: string) =>
+      alternatives(aPodUsing('data'), withCapacity({ shared: [], local }, claimOf('data', storage)))
+
+    test('a claim goes to a node that has enough, or a new one of a type whose empty node had', () => {
+      assert.deepEqual(found('50Gi'), [[isIn(labels.hostname, 'half')], [isNew]])
+      assert.deepEqual(found('100Gi'), [[isNew]])
+      assert.deepEqual(found('200Gi'), [[isNew, instanceType('NotIn', 'small')]])
+    })
+
+    test('a node is launched if its type has enough when empty, and none otherwise', () => {
+      const pools = [aPoolInput(aPool(), [aType('type-2', 2, 8, ['zone-1'])])]
+      const launched = (storage: string) => {
+        const pod = aPodUsing('data')
+        const capacity: ClassCapacity = {
+          shared: [],
+          local: { byHost: new Map([['n1', 0]]), byType: new Map([['type-2', 100 * gi]]) },
+        }
+        const volumes = resolveVolumes(pod, withCapacity(capacity, claimOf('data', storage)), policy)
+        assert.ok('claims' in volumes)
+        const byPod = new Map([[pod.metadata.uid ?? '', volumes]])
+        const { claims, placements } = schedule(
+          anInput({ pods: [pod], pools, nodes: [aNode('n1')], volumes: byPod }),
+        )
+        return [placements.length, claims.length]
+      }
+      assert.deepEqual(
+        [launched('50Gi'), launched('200Gi')],
+        [
+          [0, 1],
+          [0, 0],
+        ],
+      )
+    })
+  })
+
+  test('VER-35 of a type that was never seen, a new node is assumed to have enough', () => {
+    const capacity = { shared: [], local: { byHost: new Map(), byType: new Map() } }
+    assert.deepEqual(alternatives(aPodUsing('data'), withCapacity(capacity, claimOf('data', '1Ti'))), [])
   })
 })

@@ -5,6 +5,7 @@ import {
   type NodeSelectorRequirement,
   normalizedLabel,
   ownValue,
+  parseResource,
   type PersistentVolume,
   type PersistentVolumeClaim,
   type Pod,
@@ -16,7 +17,7 @@ import { intersection, intersects, oneOf, type ValueSet, valueSet } from '../req
 import { compatible, labelRequirements, requirementsOf } from '../requirements/requirements.ts'
 import type { PodVolumes, VolumeUse } from '../input/input.ts'
 import { FreeVolumes, hasNoProvisioner } from './free-volumes.ts'
-import { canonicalKey, type EligibilityPolicy, type VolumeLookups } from './lookups.ts'
+import { canonicalKey, type ClassCapacity, type EligibilityPolicy, type VolumeLookups } from './lookups.ts'
 import { nodeSelectorTerms } from './input-shapes.ts'
 import type { VolumeProblem, VolumeSubject } from './problems.ts'
 import { misfits } from './shape-check.ts'
@@ -252,7 +253,7 @@ function resolveClaim(
     return { problem: { kind: 'storageClassMissing', storageClass: name, ...subject } }
   const chosen = lookups.node(claim.metadata.annotations?.[selectedNode] ?? '')
   if (chosen !== undefined) return { options: optionsOf([[hostOf(chosen)]]) }
-  if (!hasNoProvisioner(storageClass)) return { options: optionsOf(classTerms(storageClass)) }
+  if (!hasNoProvisioner(storageClass)) return provisioned(claim, storageClass, subject, lookups)
   const options: Option[] = []
   for (const volume of free.volumesFor(claim)) {
     const terms = requiredTerms(volume)
@@ -261,6 +262,39 @@ function resolveClaim(
     options.push(...optionsOf(terms).map((each) => ({ ...each, takes })))
   }
   return options.length === 0 ? { problem: noVolumeFor(claim, subject) } : { options }
+}
+
+/** Where a volume can be provisioned: by topologies of the class and by free storage. */
+function provisioned(
+  claim: PersistentVolumeClaim,
+  storageClass: StorageClass,
+  subject: VolumeSubject,
+  lookups: VolumeLookups,
+): Resolution {
+  const options = optionsOf(classTerms(storageClass))
+  const capacity = lookups.storageCapacity?.(storageClass)
+  const request = claim.spec.resources?.requests?.['storage']
+  if (capacity === undefined || request === undefined) return { options }
+  const terms = termsWithRoom(parseResource('storage', request), capacity)
+  if (terms.length > 0) return { options: product(options, optionsOf(terms)) }
+  const { name } = storageClass.metadata
+  return { problem: { kind: 'storageFull', storageClass: name, request, ...subject } }
+}
+
+/** Terms of the nodes, existing or new, for which a volume of this size can be provisioned. */
+function termsWithRoom(bytes: number, { shared, local }: ClassCapacity): readonly Alternative[] {
+  const terms: Alternative[] = shared.filter((each) => each.bytes >= bytes).map(({ term }) => term)
+  if (local === undefined) return terms
+  const namesOf = (all: ReadonlyMap<string, number>, isLargeEnough: boolean) =>
+    [...all].filter(([, free]) => free >= bytes === isLargeEnough).map(([name]) => name)
+  const hosts = namesOf(local.byHost, true)
+  if (hosts.length > 0) terms.push([{ key: labels.hostname, operator: 'In', values: hosts }])
+  const known = [...local.byHost.keys()]
+  const tooSmall = namesOf(local.byType, false)
+  const others: NodeSelectorRequirement[] = []
+  if (known.length > 0) others.push({ key: labels.hostname, operator: 'NotIn', values: known })
+  if (tooSmall.length > 0) others.push({ key: labels.instanceType, operator: 'NotIn', values: tooSmall })
+  return [...terms, others]
 }
 
 function optionsOf(alternatives: readonly Alternative[]): readonly Option[] {

@@ -1,6 +1,7 @@
 import {
   type CsiDriver,
   type CsiNode,
+  type CsiStorageCapacity,
   type KubeObject,
   type PersistentVolume,
   type PersistentVolumeClaim,
@@ -20,6 +21,8 @@ export class VolumeIndex {
   readonly #classes = new Map<string, StorageClass>()
   readonly #csiNodes = new Map<string, CsiNode>()
   readonly #csiDrivers = new Map<string, CsiDriver>()
+  /** By StorageClass, then by namespace and name. */
+  readonly #capacities = new Map<string, Map<string, CsiStorageCapacity>>()
   /** By node, then by name. */
   readonly #attachments = new Map<string, Map<string, VolumeAttachment>>()
 
@@ -66,6 +69,22 @@ export class VolumeIndex {
   /** Whether pods with volumes of the driver need a node that runs it. */
   isRequired(driver: string): boolean {
     return this.#csiDrivers.get(driver)?.spec.preventPodSchedulingIfMissing === true
+  }
+
+  setCapacity(capacity: CsiStorageCapacity): void {
+    const { storageClassName } = capacity
+    const ofClass = this.#capacities.get(storageClassName) ?? new Map<string, CsiStorageCapacity>()
+    this.#capacities.set(storageClassName, ofClass.set(keyOf(capacity), capacity))
+  }
+
+  removeCapacity(capacity: CsiStorageCapacity): void {
+    this.#capacities.get(capacity.storageClassName)?.delete(keyOf(capacity))
+  }
+
+  /** What the driver of the class has published; undefined if it does not publish capacity. */
+  capacitiesOf({ metadata, provisioner }: StorageClass): readonly CsiStorageCapacity[] | undefined {
+    if (this.#csiDrivers.get(provisioner)?.spec.storageCapacity !== true) return undefined
+    return [...(this.#capacities.get(metadata.name)?.values() ?? [])]
   }
 
   setAttachment(attachment: VolumeAttachment): void {

@@ -1,5 +1,8 @@
 import {
+  type CsiStorageCapacity,
   labels,
+  largestVolume,
+  matchesSelector,
   meetsNodeSelectorTerm,
   normalizedLabel,
   type PersistentVolume,
@@ -186,11 +189,12 @@ export function volumeBindingRejection(
   volumes: VolumeIndex,
 ): Rejection | undefined {
   const reachable = plan.bound.every((volume) => reaches(volume, entry))
-  const findable = bindable(plan, entry, volumes)
-  if (reachable && findable) return undefined
+  const [found, lacking] = binding(plan, entry, volumes)
+  if (reachable && found && !lacking) return undefined
   const reasons = [
     ...(reachable ? [] : ['node(s) had volume node affinity conflict']),
-    ...(findable ? [] : ["node(s) didn't find available persistent volumes to bind"]),
+    ...(found ? [] : ["node(s) didn't find available persistent volumes to bind"]),
+    ...(lacking ? ['node(s) did not have enough free storage'] : []),
   ]
   return { filter: 'VolumeBinding', reasons, helpedByPreemption: false }
 }
@@ -223,21 +227,56 @@ function reaches(volume: PersistentVolume, entry: NodeEntry): boolean {
   return terms === undefined || terms.some((term) => meetsNodeSelectorTerm(term, entry.name, entry.labels))
 }
 
-function bindable(plan: VolumePlan, entry: NodeEntry, volumes: VolumeIndex): boolean {
+/** Whether unbound claims can get a volume on the node, and whether only storage for a new one is lacking. */
+function binding(
+  plan: VolumePlan,
+  entry: NodeEntry,
+  volumes: VolumeIndex,
+): readonly [found: boolean, lacksStorage: boolean] {
   const used = new Set<string>()
-  return plan.waiting.every(({ claim, storageClass }) => {
+  let lacksStorage = false
+  const found = plan.waiting.every(({ claim, storageClass }) => {
     const selected = selectedNode(claim)
     // A claim with a selected node waits for its provisioner, whatever volumes exist.
-    if (selected !== undefined && selected !== '') {
-      return selected === entry.name && isProvisionable(storageClass, entry)
-    }
-    const existing = smallestFree(claim, entry, volumes, used)
+    const isSelected = selected !== undefined && selected !== ''
+    if (isSelected && selected !== entry.name) return false
+    const existing = isSelected ? undefined : smallestFree(claim, entry, volumes, used)
     if (existing !== undefined) {
       used.add(existing.metadata.name)
       return true
     }
-    return isProvisionable(storageClass, entry)
+    if (!isProvisionable(storageClass, entry)) return false
+    lacksStorage ||= !hasStorage(claim, storageClass, entry, volumes)
+    return true
   })
+  return [found, found && lacksStorage]
+}
+
+/** Claims are compared with free storage one by one, as in kube-scheduler. */
+function hasStorage(
+  claim: PersistentVolumeClaim,
+  storageClass: StorageClass,
+  entry: NodeEntry,
+  volumes: VolumeIndex,
+): boolean {
+  const request = claim.spec.resources?.requests?.['storage']
+  const capacities = volumes.capacitiesOf(storageClass)
+  if (request === undefined || capacities === undefined) return true
+  const bytes = parseResource('storage', request)
+  const known = entry.isNew ? capacities.filter(isOfZones) : capacities
+  // A new node brings its own storage, unless the class has storage of zones.
+  if (entry.isNew && known.length === 0) return true
+  return known.some(
+    (capacity) =>
+      (largestVolume(capacity) ?? -1) >= bytes && matchesSelector(capacity.nodeTopology, entry.labels),
+  )
+}
+
+/** Whether nodes of a zone or region share the storage. */
+function isOfZones({ nodeTopology }: CsiStorageCapacity): boolean {
+  const { matchLabels = {}, matchExpressions = [] } = nodeTopology ?? {}
+  const keys = [...Object.keys(matchLabels), ...matchExpressions.map(({ key }) => key)]
+  return keys.length > 0 && keys.every((key) => topologyLabels.includes(key))
 }
 
 /** The smallest unclaimed volume that matches a claim on this node. */

@@ -1,6 +1,7 @@
 import {
   type CsiDriver,
   type CsiNode,
+  type CsiStorageCapacity,
   type DeviceClass,
   type DeviceTaintRule,
   deviceTaintRuleKinds,
@@ -214,6 +215,11 @@ function followVolumes(
     kinds.csiDriver,
     (one) => volumes.setCsiDriver(one),
     (one) => volumes.removeCsiDriver(one),
+  )
+  both<CsiStorageCapacity>(
+    kinds.csiStorageCapacity,
+    (one) => volumes.setCapacity(one),
+    (one) => volumes.removeCapacity(one),
   )
   both<VolumeAttachment>(
     kinds.volumeAttachment,
