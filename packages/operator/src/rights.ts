@@ -71,7 +71,7 @@ export const clusterRights: readonly CoreRule[] = [
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
   {
     apiGroups: ['storage.k8s.io'],
-    resources: ['storageclasses', 'csinodes', 'csidrivers', 'volumeattachments'],
+    resources: ['storageclasses', 'csinodes', 'csidrivers', 'csistoragecapacities', 'volumeattachments'],
     verbs: reading,
   },
   { apiGroups: ['apps'], resources: ['daemonsets', 'replicasets', 'statefulsets'], verbs: reading },

@@ -26,20 +26,13 @@ export class ExistingNodes {
   readonly #known = new Map<string, NodesAnswer>()
 
   constructor({ caches }: Pick<OperatorCore, 'caches'>) {
-    const volumes = new VolumeIndex()
-    for (const claim of caches.persistentVolumeClaims.list()) volumes.setClaim(claim)
-    for (const volume of caches.persistentVolumes.list()) volumes.setVolume(volume)
-    for (const storageClass of caches.storageClasses.list()) volumes.setClass(storageClass)
-    for (const csiNode of caches.csiNodes.list()) volumes.setCsiNode(csiNode)
-    for (const csiDriver of caches.csiDrivers?.list() ?? []) volumes.setCsiDriver(csiDriver)
-    for (const attachment of caches.volumeAttachments.list()) volumes.setAttachment(attachment)
     const namespaces = new Map(
       caches.namespaces.list().map(({ metadata }) => [metadata.name, metadata.labels ?? {}]),
     )
     const devices = deviceIndexOf(caches)
     this.#filters = new Snapshot({
       reader: new PodReader(),
-      volumes,
+      volumes: volumesOf(caches),
       namespaces,
       ...(devices !== undefined && { devices }),
     })
@@ -90,6 +83,18 @@ function deviceIndexOf({
   for (const each of deviceClasses.list()) index.setClass(each)
   for (const claim of resourceClaims.list()) index.setClaim(claim)
   return index
+}
+
+function volumesOf(caches: OperatorCore['caches']): VolumeIndex {
+  const volumes = new VolumeIndex()
+  for (const claim of caches.persistentVolumeClaims.list()) volumes.setClaim(claim)
+  for (const volume of caches.persistentVolumes.list()) volumes.setVolume(volume)
+  for (const storageClass of caches.storageClasses.list()) volumes.setClass(storageClass)
+  for (const csiNode of caches.csiNodes.list()) volumes.setCsiNode(csiNode)
+  for (const csiDriver of caches.csiDrivers?.list() ?? []) volumes.setCsiDriver(csiDriver)
+  for (const capacity of caches.csiStorageCapacities?.list() ?? []) volumes.setCapacity(capacity)
+  for (const attachment of caches.volumeAttachments.list()) volumes.setAttachment(attachment)
+  return volumes
 }
 
 /** The fields of an unscheduled pod that filters read. Ephemeral volumes are named after the pod. */

@@ -5,6 +5,7 @@ import {
   consumedBy,
   type CsiDriver,
   type CsiNode,
+  type CsiStorageCapacity,
   type DaemonSet,
   type DeviceClass,
   deviceTaintRuleKinds,
@@ -82,6 +83,7 @@ export interface Caches {
   readonly csiNodes: Cache<CsiNode>
   /** Not in compatibility mode, as Karpenter does not read it; without rights it stays empty. */
   readonly csiDrivers?: Cache<CsiDriver>
+  readonly csiStorageCapacities?: Cache<CsiStorageCapacity>
   readonly nodeClasses: readonly Cache<NodeClass>[]
   /** The ConfigMap `tenon-brake`; undefined if the namespace of the controller is unknown. */
   readonly brakeConfigMaps?: Cache<ConfigMap>
@@ -205,6 +207,11 @@ export function openCaches(
         // ClusterRoles of earlier versions do not grant it.
         isOptional: 'ifRefused',
       }),
+      csiStorageCapacities: registry.cache(kinds.csiStorageCapacity, {
+        transform: readable(kinds.csiStorageCapacity.kind, keptObject<CsiStorageCapacity>, onRead),
+        fields: objectFields,
+        isOptional: 'ifRefused',
+      }),
     }),
     ...openDevices(registry, settings.ignoreDraRequests, onRead),
     ...(settings.defaultSpread.length > 0 && { applications: openApplications(registry, onRead) }),
@@ -242,6 +249,7 @@ export function openCaches(
     caches.pods.addIndex(indexes.byProvisioningRequest, (pod) => optional(consumedBy(pod)))
   caches.limitRanges.addIndex(indexes.byNamespace, ({ metadata }) => [metadata.namespace ?? ''])
   caches.persistentVolumes.addIndex(indexes.byStorageClass, (volume) => optional(storageClassNameOf(volume)))
+  caches.csiStorageCapacities?.addIndex(indexes.byStorageClass, ({ storageClassName }) => [storageClassName])
   caches.nodes.addIndex(indexes.byProviderId, (node) => optional(node.spec?.providerID))
   caches.nodeClaims.addIndex(indexes.byProviderId, (claim) => optional(claim.status?.providerID))
   caches.nodeClaims.addIndex(indexes.byNodePool, (claim) =>

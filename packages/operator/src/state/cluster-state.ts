@@ -19,6 +19,7 @@ import { type Caches, indexes } from './caches.ts'
 import { isUnreadable, isWhole, unreadableText } from './readable.ts'
 import { type Policy, policyOf, type Settings } from '../settings.ts'
 import { AttachLimits } from './nodes/attach-limits.ts'
+import { StorageCapacity } from './storage-capacity.ts'
 import { VolumeDrivers } from './nodes/volume-drivers.ts'
 import {
   ConsolidationState,
@@ -105,6 +106,7 @@ export class ClusterState {
   readonly movedPods: MovedPods
   readonly attachLimits: AttachLimits
   readonly volumeDrivers: VolumeDrivers
+  readonly storageCapacity: StorageCapacity
   readonly recentlyFilledNodes: RecentlyFilledNodes
   readonly brake: Brake
   readonly rollouts: Rollouts
@@ -161,6 +163,7 @@ export class ClusterState {
     this.movedPods = new MovedPods(clock)
     this.attachLimits = new AttachLimits(caches, clock)
     this.volumeDrivers = new VolumeDrivers(caches, clock)
+    this.storageCapacity = new StorageCapacity(caches, clock)
     this.recentlyFilledNodes = new RecentlyFilledNodes(clock)
     this.brake = new Brake(caches, clock)
     this.rollouts = new Rollouts(caches, clock)

@@ -1,17 +1,17 @@
-/** Nodes whose CSI drivers come after them, or never (scheduling.md 8.1). */
+/** Nodes whose CSI drivers or storage come after them, or never (scheduling.md 8.1, 8.3). */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { type CsiDriver, kinds, type StorageClass } from '@tenon/api'
+import { type CsiDriver, type CsiStorageCapacity, kinds, labels, type StorageClass } from '@tenon/api'
 import { openKwok } from '../testing/kwok-stage.test-support.ts'
 import { minutes, type Stage } from '../testing/stage.test-support.ts'
 import type { WorldOptions } from '../world.ts'
 
 const driver = 'csi.example.com'
 
-/** A cluster whose kubelets register no driver, and a pod with a volume of one that nodes need. */
+/** A cluster with this CSIDriver, whose kubelets register no driver by default, and a pod with a volume of it. */
 async function open(
   t: TestContext,
-  preventPodSchedulingIfMissing: boolean,
+  spec: CsiDriver['spec'],
   kubelets: NonNullable<WorldOptions['cluster']>['kubelets'] = { csiDrivers: [] },
 ): Promise<Stage> {
   const stage = await openKwok(t, { cluster: { kubelets } })
@@ -19,7 +19,7 @@ async function open(
     apiVersion: 'storage.k8s.io/v1',
     kind: 'CSIDriver',
     metadata: { name: driver },
-    spec: { preventPodSchedulingIfMissing },
+    spec,
   } satisfies CsiDriver)
   stage.world.create(kinds.storageClass, {
     apiVersion: 'storage.k8s.io/v1',
@@ -58,7 +58,7 @@ function createPod(stage: Stage, name: string, cpu: string): void {
 const isRunning = (stage: Stage): boolean => stage.podNow('web')?.status?.phase === 'Running'
 
 test('VER-28 VER-29 a pod waits on its new node for the driver and gets no second one', async (t) => {
-  const stage = await open(t, true)
+  const stage = await open(t, { preventPodSchedulingIfMissing: true })
   await stage.pass(2.5 * minutes)
   const [node, ...others] = stage.world.nodes()
   assert.ok(node !== undefined)
@@ -71,7 +71,7 @@ test('VER-28 VER-29 a pod waits on its new node for the driver and gets no secon
 })
 
 test('VER-27 a driver that never comes costs one node, and pods are told', async (t) => {
-  const stage = await open(t, true)
+  const stage = await open(t, { preventPodSchedulingIfMissing: true })
   const told = (pod: string) =>
     stage
       .events('FailedScheduling')
@@ -88,13 +88,13 @@ test('VER-27 a driver that never comes costs one node, and pods are told', async
 })
 
 test('VER-30 a driver whose CSIDriver does not ask for it is not waited for', async (t) => {
-  const stage = await open(t, false)
+  const stage = await open(t, { preventPodSchedulingIfMissing: false })
   await stage.pass(3 * minutes)
   assert.deepEqual([isRunning(stage), stage.world.claims().length], [true, 1])
 })
 
 test('VER-31 a limit that is raised on a live node is used from the next pass on', async (t) => {
-  const stage = await open(t, false, { csiDrivers: [{ name: driver, volumesPerNode: 1 }] })
+  const stage = await open(t, {}, { csiDrivers: [{ name: driver, volumesPerNode: 1 }] })
   await stage.pass(3 * minutes)
   const [node] = stage.world.nodes()
   assert.ok(node !== undefined && isRunning(stage))
@@ -108,4 +108,22 @@ test('VER-31 a limit that is raised on a live node is used from the next pass on
   createPod(stage, 'third', '100m')
   await stage.pass(3 * minutes)
   assert.equal(stage.world.claims().length, 2)
+})
+
+test('VER-35 a type whose nodes never published storage costs one node, and the pod runs once one does', async (t) => {
+  const stage = await open(t, { storageCapacity: true }, { csiDrivers: [{ name: driver }] })
+  await stage.pass(40 * minutes)
+  assert.deepEqual([isRunning(stage), await stage.metric('nodeclaims_created_total')], [false, 1])
+  const hostname = stage.world.nodes()[0]?.metadata.labels?.[labels.hostname]
+  assert.ok(hostname !== undefined)
+  stage.world.create(kinds.csiStorageCapacity, {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'CSIStorageCapacity',
+    metadata: { name: 'published', namespace: 'default' },
+    storageClassName: 'fast',
+    nodeTopology: { matchLabels: { [labels.hostname]: hostname } },
+    capacity: '100Gi',
+  } satisfies CsiStorageCapacity)
+  await stage.pass(2 * minutes)
+  assert.deepEqual([isRunning(stage), await stage.metric('nodeclaims_created_total')], [true, 1])
 })

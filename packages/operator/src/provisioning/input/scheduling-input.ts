@@ -1,6 +1,14 @@
 /** Gathers what the engine needs for one decision. */
-import { type NodePool, type Pod, resizedRequests, scoredBalance, wellKnownLabels } from '@tenon/api'
-import type { NodeInput, PoolInput, SchedulingInput, SchedulingPolicy } from '@tenon/engine'
+import { labels, type NodePool, type Pod, resizedRequests, scoredBalance, wellKnownLabels } from '@tenon/api'
+import {
+  canonicalKey,
+  type ClassCapacity,
+  type NodeInput,
+  type PoolInput,
+  type SchedulingInput,
+  type SchedulingPolicy,
+  type VolumeLookups,
+} from '@tenon/engine'
 import { inSlices, perObject, type Slicing } from '@tenon/runtime'
 import type { Caches } from '../../state/caches.ts'
 import { nodeClassOf, poolOf } from '../../state/nodepools/managed-pool.ts'
@@ -39,6 +47,7 @@ import {
   type UnreadyPool,
 } from './eligible-pools.ts'
 import { type GroupSources, movingGroups, pendingGroups } from './group-input.ts'
+import { eligibilityPolicy } from '../../decide/eligibility-policy.ts'
 import type { LaunchGuard } from '../../cloud/launch-guard.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import type { CloudProvider } from '@tenon/provider'
@@ -51,7 +60,7 @@ type InputSources = ClusterSources &
   PodSources &
   PoolSources & {
     readonly caches: Parameters<typeof daemonInputs>[0] & Pick<Caches, 'nodeClasses' | 'nodePools'>
-    readonly state: Pick<ClusterState, 'limitReservations' | 'unreadableNodeText'>
+    readonly state: Pick<ClusterState, 'limitReservations' | 'storageCapacity' | 'unreadableNodeText'>
     readonly settings: Pick<Settings, 'preferences' | 'minValues' | 'featureGates'>
     readonly provider: Pick<CloudProvider, 'kubeletVersion' | 'reservationLabel'>
     readonly placementGate: Pick<PlacementGate, 'improvementFor' | 'minor'>
@@ -180,7 +189,7 @@ export class SchedulingInputs {
   ): Generator<undefined, GatheredInput, undefined> {
     const sources = this.#sources
     const { caches, clock, state } = sources
-    const lookups = volumeLookups(caches)
+    const lookups = { ...volumeLookups(caches), storageCapacity: capacityLookup(sources) }
     const stateNodes = hasPods ? state.stateNodes() : []
     const staying = stayingAmong(stateNodes, state)
     const waitingPods = hasPods ? state.pods.waiting() : []
@@ -260,6 +269,24 @@ function limitsOf(
   return {
     usage: poolUsage(name, stateNodes, state.parsed),
     reserved: state.limitReservations.of(name),
+  }
+}
+
+/** Each class is read once a decision. */
+function capacityLookup({
+  provider,
+  state,
+}: Pick<InputSources, 'provider' | 'state'>): NonNullable<VolumeLookups['storageCapacity']> {
+  const policy = eligibilityPolicy(provider)
+  const isShared = (key: string) => {
+    const canonical = canonicalKey(key, policy)
+    return canonical !== labels.hostname && policy.wellKnownLabels.has(canonical)
+  }
+  const known = new Map<string, ClassCapacity | undefined>()
+  return (storageClass) => {
+    const { name } = storageClass.metadata
+    if (!known.has(name)) known.set(name, state.storageCapacity.of(storageClass, isShared))
+    return known.get(name)
   }
 }
 
