@@ -203,3 +203,18 @@ test('EXP-3 a change that pods of another revision have no place for is made on 
   const dropped = misses.find(({ change }) => change.kind === 'dropNodeSelector')
   assert.deepEqual([dropped?.running, dropped?.waiting], [1, 2])
 })
+
+test('VER-24 a snapshot keeps the kubelet version of new nodes, which decides about declared features', async () => {
+  const container = {
+    name: 'app',
+    resources: { requests: { cpu: '1' } },
+    restartPolicyRules: [{ action: 'RestartAllContainers' }],
+  }
+  const pod = aPending('web-1', { cpu: '1', memory: '1Gi' }, { containers: [container] }, 'web')
+  const snapshot = aSnapshot([aPool('default'), pod], types)
+  const caseWith = async (kubeletVersion: string) => {
+    const catalogues = snapshot.catalogues.map((each) => ({ ...each, kubeletVersion }))
+    return (await explained({ ...snapshot, catalogues }, 'web-1')).case
+  }
+  assert.deepEqual([await caseWith('v1.35.4'), await caseWith('v1.36.0')], ['waits', 'newNode'])
+})

@@ -75,6 +75,7 @@ export const catalogueSchema: Schema<SnapshotCatalogue> = object<SnapshotCatalog
   nodePools: list(text()),
   instanceTypes: optional(list(instanceType, 'absent when the provider could not tell')),
   problem: optional(text()),
+  kubeletVersion: optional(text('of new nodes; absent if unknown')),
   defaults: optional(
     object<NonNullable<SnapshotCatalogue['defaults']>>({
       labels: byName(text()),

@@ -171,11 +171,18 @@ export class Redactor {
     return Object.fromEntries(Object.entries(record).map(([name, value]) => [this.name(name), value]))
   }
 
-  catalogue({ nodePools, instanceTypes, defaults, problem }: SnapshotCatalogue): SnapshotCatalogue {
+  catalogue({
+    nodePools,
+    instanceTypes,
+    defaults,
+    kubeletVersion,
+    problem,
+  }: SnapshotCatalogue): SnapshotCatalogue {
     return {
       nodePools: nodePools.map((name) => this.name(name)),
       instanceTypes,
       ...(defaults && { defaults }),
+      ...(kubeletVersion !== undefined && { kubeletVersion }),
       ...(problem !== undefined && { problem: 'not known' }),
     }
   }

@@ -32,6 +32,7 @@ const snapshot: Snapshot = {
   catalogues: [
     {
       nodePools: ['default'],
+      kubeletVersion: 'v1.36.0',
       instanceTypes: [
         {
           name: 'small',

@@ -33,6 +33,8 @@ export interface SnapshotCatalogue {
   readonly instanceTypes: readonly InstanceType[] | undefined
   readonly problem?: string
   readonly defaults?: NodeDefaults
+  /** Of kubelets of new nodes; absent if unknown. */
+  readonly kubeletVersion?: string
 }
 
 export type SnapshotOrigin =

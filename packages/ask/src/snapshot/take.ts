@@ -113,11 +113,11 @@ export function sharedCatalogues(pools: readonly PoolCatalogue[]): readonly Snap
   const texts = new WeakMap<readonly InstanceType[], string>()
   // Compares lists as text only if there are several.
   const isOne = new Set(pools.map((each) => each.instanceTypes)).size === 1
-  for (const { nodePool, instanceTypes, problem, defaults } of pools) {
+  for (const { nodePool, instanceTypes, problem, defaults, kubeletVersion } of pools) {
     const text =
       instanceTypes === undefined || isOne ? '' : (texts.get(instanceTypes) ?? JSON.stringify(instanceTypes))
     if (instanceTypes !== undefined && !isOne) texts.set(instanceTypes, text)
-    const key = JSON.stringify([text, problem, defaults])
+    const key = JSON.stringify([text, problem, defaults, kubeletVersion])
     const known = lists.get(key)
     if (known !== undefined) known.nodePools.push(nodePool.metadata.name)
     else
@@ -126,6 +126,7 @@ export function sharedCatalogues(pools: readonly PoolCatalogue[]): readonly Snap
         instanceTypes,
         ...(problem !== undefined && { problem }),
         ...(defaults && { defaults }),
+        ...(kubeletVersion !== undefined && { kubeletVersion }),
       })
   }
   return [...lists.values()]

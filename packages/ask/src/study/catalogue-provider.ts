@@ -55,6 +55,10 @@ export class CatalogueProvider implements CloudProvider {
     return this.#catalogueOf(pool)?.defaults ?? { labels: {}, taints: [] }
   }
 
+  kubeletVersion(pool: NodePool): string | undefined {
+    return this.#catalogueOf(pool)?.kubeletVersion
+  }
+
   ownsProviderID(): boolean {
     return true
   }

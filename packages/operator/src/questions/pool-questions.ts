@@ -14,6 +14,8 @@ export interface PoolCatalogue {
   /** Why it cannot. */
   readonly problem?: string
   readonly defaults?: NodeDefaults
+  /** Of kubelets of new nodes; absent if the provider does not know it. */
+  readonly kubeletVersion?: string
 }
 
 /** What the budgets of a NodePool leave for one reason. */
@@ -31,7 +33,7 @@ export interface BudgetAnswer {
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodePools'>
   readonly state: Pick<ClusterState, 'isManaged'>
-  readonly provider: Pick<CloudProvider, 'getInstanceTypes' | 'nodeDefaults'>
+  readonly provider: Pick<CloudProvider, 'getInstanceTypes' | 'kubeletVersion' | 'nodeDefaults'>
   readonly budgets: Pick<DisruptionBudgets, 'stateOf' | 'windows'>
 }
 
@@ -49,7 +51,12 @@ export class PoolQuestions {
     return await Promise.all(
       pools.map(async (nodePool): Promise<PoolCatalogue> => {
         const defaults = provider.nodeDefaults?.(nodePool)
-        const pool = { nodePool, ...(defaults && { defaults }) }
+        const kubeletVersion = provider.kubeletVersion?.(nodePool)
+        const pool = {
+          nodePool,
+          ...(defaults && { defaults }),
+          ...(kubeletVersion !== undefined && { kubeletVersion }),
+        }
         try {
           return { ...pool, instanceTypes: await provider.getInstanceTypes(nodePool, signal) }
         } catch (error) {
