@@ -41,6 +41,7 @@ export {
   LeadershipLostError,
   runAutoscaler,
 } from './process/autoscaler-process.ts'
+export { autoscalerClusterRules, autoscalerRules, type AutoscalerRule } from './process/rights.ts'
 export { encodeObject } from './process/grpc/encode-object.ts'
 export { bestOptionsPath, grpcExpander } from './process/grpc/grpc-expander.ts'
 export { callUnary } from './process/grpc/unary-call.ts'

@@ -78,6 +78,9 @@ export const clusterApi: ProviderModule = {
   examples: {
     controller: ['tenon controller --provider cluster-api --cluster-api-kubeconfig hub.kubeconfig'],
     validate: ['tenon validate examples/cluster-api'],
+    preflight: [
+      'tenon preflight --mode cluster-autoscaler --cloud-provider clusterapi --cloud-config hub.kubeconfig',
+    ],
   },
   formerNodeClasses: {},
   crds: async () => {

@@ -158,10 +158,16 @@ export {
   unboundedGroupSize,
 } from './node-groups.ts'
 export type {
+  CheckedCluster,
   CloudAccess,
   CloudOperation,
+  NodeGroupCheck,
+  NodeGroupPreflight,
+  NodeGroupPreflightDependencies,
+  NodeGroupValues,
   OperationAnswer,
   PreflightDependencies,
+  PreflightFinding,
   PreflightModule,
 } from './preflight.ts'
 export type { ExistingGroup, Recognition, Survey, SurveyDependencies, SurveyModule } from './survey.ts'

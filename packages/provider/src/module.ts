@@ -106,6 +106,8 @@ export interface ProviderModule {
     readonly controller?: readonly string[]
     /** For `tenon validate`. */
     readonly validate?: readonly string[]
+    /** For `tenon preflight`. */
+    readonly preflight?: readonly string[]
   }
   /** Node classes of earlier releases, `apiVersion kind`, with what to write instead. */
   readonly formerNodeClasses: Readonly<Record<string, string>>

@@ -3,6 +3,7 @@ import type { CsiNode, Node, ResourceSlice } from '@tenon/api'
 import type { WatchingKubeClient } from '@tenon/kube'
 import type { Runtime } from '@tenon/runtime'
 import type { CloudRequests } from './cloud-requests.ts'
+import type { NodeGroupPreflight, NodeGroupPreflightDependencies, NodeGroupValues } from './preflight.ts'
 
 /** The maximum size of a group without a limit; the largest number in the status ConfigMap. */
 export const unboundedGroupSize = 2_147_483_647
@@ -186,6 +187,20 @@ export interface NodeGroupDependencies {
 
 /** Node groups of a cloud, for `tenon cluster-autoscaler`. */
 export interface NodeGroupModule {
+  /** Set if node groups are objects of a cluster, often another one than that of the nodes. */
+  readonly hasManagementCluster?: true
   /** @throws ProviderSettingError for the first missing or invalid setting. */
   open(dependencies: NodeGroupDependencies): NodeGroups
+  /** @throws ProviderSettingError for the first missing or invalid setting. */
+  preflight(dependencies: NodeGroupPreflightDependencies): NodeGroupPreflight
+  /**
+   * The node groups that there are, as values of the chart.
+   * @param nodes of the workload cluster.
+   * @throws ProviderSettingError for the first missing or invalid setting, KubeError if a cluster cannot be read.
+   */
+  chartValues(
+    dependencies: NodeGroupPreflightDependencies,
+    nodes: readonly Node[],
+    signal: AbortSignal,
+  ): Promise<NodeGroupValues>
 }

@@ -47,7 +47,13 @@ export type RunningAutoscaler = {
       readonly setting: (flag: string, variable: string) => string
     }
   | { readonly kind: 'karpenter' }
-  | { readonly kind: 'clusterAutoscaler'; readonly nodes: readonly NodesFlag[] }
+  | {
+      readonly kind: 'clusterAutoscaler'
+      readonly serviceAccount: string
+      readonly nodes: readonly NodesFlag[]
+      /** All values of a flag, in order. */
+      readonly flag: (name: string) => readonly string[]
+    }
 )
 
 /** Undefined for a Deployment that runs none, or has no replicas. */
@@ -58,7 +64,13 @@ export function autoscalerIn(deployment: Deployment): RunningAutoscaler | undefi
   for (const container of spec?.template?.spec?.containers ?? []) {
     const words = wordsOf(container)
     if (isClusterAutoscaler(container, words))
-      return { ...at, kind: 'clusterAutoscaler', nodes: nodesFlags(words) }
+      return {
+        ...at,
+        kind: 'clusterAutoscaler',
+        serviceAccount: serviceAccountOf(deployment),
+        nodes: nodesFlags(words),
+        flag: (name) => flagValues(words, name),
+      }
     if (isTenon(container, words))
       return {
         ...at,

@@ -61,7 +61,7 @@ export interface AutoscalerPlan {
   readonly process: ProcessOptions
   /** Each is logged once. */
   readonly warnings: readonly string[]
-  readonly cloud: NodeGroupModule
+  readonly cloud: Pick<NodeGroupModule, 'open'>
   readonly env: Readonly<Record<string, string | undefined>>
   readonly kubernetes: KubernetesConnection
   /** Where node groups are objects of another cluster: the management cluster. */

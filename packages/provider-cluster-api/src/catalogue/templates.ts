@@ -145,12 +145,8 @@ export class InfrastructureTemplates {
     const usual = `${kind.toLowerCase()}s`
     if (discovery === undefined)
       return { plural: usual, version: wanted ?? (await this.#servedVersion(usual, group, signal)) }
-    const versions = wanted === undefined ? await discovery.servedVersions(group, { signal }) : [wanted]
-    for (const version of versions) {
-      const served = await discovery.servedKinds(group, version, { signal })
-      const found = served.find((each) => each.kind === kind)
-      if (found !== undefined) return { plural: found.plural, version }
-    }
+    const found = await servedTemplate(discovery, { kind, group, ...(wanted && { version: wanted }) }, signal)
+    if (found !== undefined) return found
     throw new Error(`the hub serves no ${kind} of ${group}${wanted === undefined ? '' : `/${wanted}`}`)
   }
 
@@ -183,8 +179,23 @@ export class InfrastructureTemplates {
   }
 }
 
+/** How the hub serves a kind of templates; undefined if it does not. */
+export async function servedTemplate(
+  discovery: Pick<Hub['kube'], 'servedKinds' | 'servedVersions'>,
+  { kind, group, version: wanted }: Pick<TemplateName, 'kind' | 'group' | 'version'>,
+  signal: AbortSignal,
+): Promise<{ readonly plural: string; readonly version: string } | undefined> {
+  const versions = wanted === undefined ? await discovery.servedVersions(group, { signal }) : [wanted]
+  for (const version of versions) {
+    const served = await discovery.servedKinds(group, version, { signal })
+    const found = served.find((each) => each.kind === kind)
+    if (found !== undefined) return { plural: found.plural, version }
+  }
+  return undefined
+}
+
 /** The template, the problem of the reference, or undefined if there is none. */
-function templateOf({ metadata, spec }: MachineDeployment): TemplateName | string | undefined {
+export function templateOf({ metadata, spec }: MachineDeployment): TemplateName | string | undefined {
   const ref = spec?.template?.spec?.infrastructureRef
   if (ref === undefined) return undefined
   const { kind = '', name = '' } = ref

@@ -232,16 +232,13 @@ export class GroupHub {
   }
 
   async #servedVersion(signal: AbortSignal): Promise<ServedVersion> {
-    const { version, names } = this.#options
-    const served = await this.client.servedVersions(names.group, { signal })
-    const found =
-      version === undefined ? served.find(isSupported) : served.includes(version) ? version : undefined
-    if (found !== undefined) return found
-    const wanted = version ?? servedVersions.join(' or ')
-    const offer = served.length === 0 ? 'nothing of that group' : served.join(' and ')
-    throw new ProviderSettingError(
-      `the management cluster ${this.server} serves ${offer}, not ${names.group}/${wanted}: install Cluster API there, or correct CAPI_GROUP and CAPI_VERSION`,
+    const served = servedVersionOf(
+      this,
+      await this.client.servedVersions(this.names.group, { signal }),
+      this.#options.version,
     )
+    if (served.kind === 'missing') throw new ProviderSettingError(`${served.problem}: ${served.fix}`)
+    return served.version
   }
 
   async #openVersion(version: ServedVersion, signal: AbortSignal): Promise<void> {
@@ -341,11 +338,38 @@ function heardKey({ version, plural }: ResourceType, namespace = ''): string {
   return `${version}/${namespace}/${plural}`
 }
 
+/** The version of Cluster API's group to use. */
+type VersionFound =
+  | { readonly kind: 'served'; readonly version: ServedVersion }
+  /** Both are clauses without a full stop. */
+  | { readonly kind: 'missing'; readonly problem: string; readonly fix: string }
+
+/**
+ * The version to use of those that a hub serves.
+ * @param wanted `CAPI_VERSION`; undefined = the preferred supported one.
+ */
+export function servedVersionOf(
+  { server, names }: { readonly server: string; readonly names: Pick<ClusterApiNames, 'group'> },
+  served: readonly string[],
+  wanted: ServedVersion | undefined,
+): VersionFound {
+  const version =
+    wanted === undefined ? served.find(isSupported) : served.includes(wanted) ? wanted : undefined
+  if (version !== undefined) return { kind: 'served', version }
+  const offer = served.length === 0 ? 'nothing of that group' : served.join(' and ')
+  return {
+    kind: 'missing',
+    problem: `the management cluster ${server} serves ${offer}, not ${names.group}/${wanted ?? servedVersions.join(' or ')}`,
+    fix: 'install Cluster API there, or correct CAPI_GROUP and CAPI_VERSION',
+  }
+}
+
 function isSupported(version: string): version is ServedVersion {
   return servedVersions.some((each) => each === version)
 }
 
-function typeIn(kinds: HubKinds, kind: GroupKind): ResourceType<Scalable> {
+/** The type of a kind of groups. */
+export function typeIn(kinds: HubKinds, kind: GroupKind): ResourceType<Scalable> {
   const { machineDeployment, machineSet, machinePool } = kinds
   return { MachineDeployment: machineDeployment, MachineSet: machineSet, MachinePool: machinePool }[kind]
 }

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { apiVersionOf, type KubeObject, type Node, type ResourceType } from '@tenon/api'
 import { createCredentials, type LocalApi, startDevCluster } from '@tenon/devcluster'
 import { createTestApiServer } from '@tenon/devcluster/test-api'
-import { createKubeClient } from '@tenon/kube'
-import type { NodeGroupDependencies, NodeGroups } from '@tenon/provider'
+import { type AccessRight, createKubeClient, type WatchingKubeClient } from '@tenon/kube'
+import type { NodeGroupDependencies, NodeGroupPreflightDependencies, NodeGroups } from '@tenon/provider'
 import {
   type HttpHandler,
   type HttpRequest,
@@ -366,23 +366,31 @@ export class GroupsStage {
     return this.requests.splice(0).filter((each) => !each.startsWith('GET '))
   }
 
+  /** What `tenon preflight` and `tenon init` look with; by default everything is allowed. */
+  looking(isAllowed: (right: AccessRight) => boolean = () => true): NodeGroupPreflightDependencies {
+    const { specs = [], env = {} } = this.#options
+    const cluster = {
+      client: this.#client(),
+      server: 'https://hub.example',
+      who: 'the autoscaler',
+      isAllowed: (right: AccessRight) => Promise.resolve(isAllowed(right)),
+    }
+    return {
+      env,
+      clusters: { workload: cluster, management: cluster },
+      discoverySpecs: specs,
+      nodeGroupSpecs: [],
+      allowsEmptyGroups: false,
+      runtime: { clock: this.clock, random: new SeededRandom('look'), logger: silentLogger },
+      userAgent: 'tenon-groups',
+    }
+  }
+
   #open(): NodeGroups {
     const { specs = [], env = {}, anyPoolVictim = false } = this.#options
     const random = new SeededRandom('groups')
     const logger = new JsonLogger(this.clock, (line) => void this.log.push(line), { value: 'info' })
-    const end = this.#end.signal
-    const client = createKubeClient({
-      transport: {
-        send: (request, signal) => {
-          // A process that has ended sends nothing more.
-          if (end.aborted) return Promise.reject(new Error('the process has ended'))
-          return this.#send(request, signal)
-        },
-      },
-      clock: this.clock,
-      userAgent: 'tenon-groups',
-    })
-    const cluster = { client, server: 'https://hub.example' }
+    const cluster = { client: this.#client(), server: 'https://hub.example' }
     const dependencies: NodeGroupDependencies = {
       env,
       clusters: { workload: cluster, management: cluster },
@@ -394,6 +402,21 @@ export class GroupsStage {
       runtime: { clock: this.clock, random, logger },
     }
     return nodeGroupModule.open(dependencies)
+  }
+
+  #client(): WatchingKubeClient {
+    const end = this.#end.signal
+    return createKubeClient({
+      transport: {
+        send: (request, signal) => {
+          // A process that has ended sends nothing more.
+          if (end.aborted) return Promise.reject(new Error('the process has ended'))
+          return this.#send(request, signal)
+        },
+      },
+      clock: this.clock,
+      userAgent: 'tenon-groups',
+    })
   }
 
   async #send(request: HttpRequest, signal?: AbortSignal): Promise<HttpResponse> {

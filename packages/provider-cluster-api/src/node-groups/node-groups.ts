@@ -1,5 +1,5 @@
 /** MachineDeployments, MachineSets and MachinePools as node groups. */
-import { type Node, ownValue } from '@tenon/api'
+import type { Node } from '@tenon/api'
 import { isKubeError } from '@tenon/kube'
 import {
   type GroupFault,
@@ -32,6 +32,7 @@ import {
   groupKinds,
   groupOptionsOf,
   type GroupRef,
+  ownerWarnings,
   refOf,
   rolloutOf,
   type Scalable,
@@ -116,7 +117,7 @@ export class ClusterApiNodeGroups implements NodeGroups {
         if (this.#workerOf(ref).sizeOf(object) > 0 || this.#hub.machinesOf(ref).length > 0)
           groups.set(id, group)
         else empty.push({ id, group, object })
-        this.#warnOfOwners(id, object)
+        for (const warning of ownerWarnings(object, this.#hub.names)) this.#warn(id, warning)
       }
     await Promise.all(
       empty.map(async ({ id, group, object }) => {
@@ -342,20 +343,6 @@ export class ClusterApiNodeGroups implements NodeGroups {
     const missing = this.#hub.missingRule('MachineSet')
     if (missing !== undefined) return `whether it is rolling is unknown: grant ${missing}`
     return rolloutOf(this.#hub.setsOf(ref))
-  }
-
-  #warnOfOwners(id: string, { metadata: { annotations, labels } }: Scalable): void {
-    const manager = ownValue(annotations, fixedNames.replicasManagedBy)
-    if (manager !== undefined && manager !== 'false')
-      this.#warn(
-        id,
-        `annotation ${fixedNames.replicasManagedBy} says that ${manager || 'someone else'} sets its replicas`,
-      )
-    if (ownValue(labels, this.#hub.names.member) !== undefined)
-      this.#warn(
-        id,
-        `label ${this.#hub.names.member} gives its Machines to tenon controller: remove the label or the annotations of the group`,
-      )
   }
 
   #known(groupId: string): { readonly ref: GroupRef; readonly object: Scalable } {

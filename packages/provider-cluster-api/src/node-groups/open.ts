@@ -5,12 +5,15 @@ import { groupIn } from '../hub/scope.ts'
 import { withServerNames } from '../hub/server-names.ts'
 import { readVersion } from '../hub/settings.ts'
 import { namesOf } from '../names.ts'
+import { groupChartValues } from './chart-values.ts'
 import { namespacesOf, parseDiscoverySpec } from './discovery.ts'
 import { GroupHub } from './group-hub.ts'
 import { ClusterApiNodeGroups } from './node-groups.ts'
+import { groupPreflight } from './preflight.ts'
 
 /** Node groups of Cluster API for `tenon cluster-autoscaler`. */
 export const nodeGroupModule: NodeGroupModule = {
+  hasManagementCluster: true,
   open(dependencies: NodeGroupDependencies): NodeGroups {
     const {
       env,
@@ -56,4 +59,6 @@ export const nodeGroupModule: NodeGroupModule = {
       { clock, logger },
     )
   },
+  preflight: groupPreflight,
+  chartValues: groupChartValues,
 }

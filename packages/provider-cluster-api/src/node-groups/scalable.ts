@@ -67,6 +67,26 @@ export function boundsOf(
   return { kind: 'bounds', min, max }
 }
 
+/** Who else sets its replicas, or takes its Machines: clauses without a full stop. */
+export function ownerWarnings(
+  { metadata: { annotations, labels } }: Scalable,
+  { member }: Pick<ClusterApiNames, 'member'>,
+): readonly string[] {
+  const manager = ownValue(annotations, fixedNames.replicasManagedBy)
+  return [
+    ...(manager === undefined || manager === 'false'
+      ? []
+      : [
+          `annotation ${fixedNames.replicasManagedBy} says that ${manager || 'someone else'} sets its replicas: remove one of that annotation and those of the group`,
+        ]),
+    ...(ownValue(labels, member) === undefined
+      ? []
+      : [
+          `label ${member} gives its Machines to tenon controller: remove the label or the annotations of the group`,
+        ]),
+  ]
+}
+
 /** The MachineSets of a MachineDeployment that a rollout has not emptied yet: a clause; undefined without one. */
 export function rolloutOf(sets: readonly MachineSet[]): string | undefined {
   const revisions = new Map(

@@ -3,7 +3,9 @@ import type { Transport } from '@tenon/runtime'
 import { ExoscaleClient } from '../api/client.ts'
 import { HttpsTransport } from '../api/https-transport.ts'
 import { NodeGroupApi } from './call-api.ts'
+import { groupChartValues } from './chart-values.ts'
 import { ExoscaleNodeGroups } from './node-groups.ts'
+import { groupPreflight } from './preflight.ts'
 import { readNodeGroupSettings } from './settings.ts'
 
 /** A loop waits for these calls, so they time out sooner than those of launches. */
@@ -35,6 +37,8 @@ export function nodeGroupModuleOver(
         logger,
       })
     },
+    preflight: (dependencies) => groupPreflight(dependencies, connect),
+    chartValues: (dependencies, nodes, signal) => groupChartValues(dependencies, nodes, connect, signal),
   }
 }
 

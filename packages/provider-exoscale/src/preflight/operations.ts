@@ -9,7 +9,7 @@ type Connect = (signal: AbortSignal) => Promise<ExoscaleClient>
 type Call = (client: ExoscaleClient, signal: AbortSignal) => Promise<unknown>
 
 /** An id that does not exist: calls with it return 404 if the role allows them. */
-const nobody = '00000000-0000-4000-8000-000000000000'
+export const nobody = '00000000-0000-4000-8000-000000000000'
 
 /** Any version, as it does not matter whether a template exists. */
 const someVersion = '1.34.0'
@@ -88,7 +88,8 @@ export function operationsOf(connect: Connect): readonly CloudOperation[] {
   return [zones, ...others]
 }
 
-async function answered(call: () => Promise<unknown>, signal: AbortSignal): Promise<OperationAnswer> {
+/** What a call that changes nothing tells about the right to make it. Only rejects with the signal's reason. */
+export async function answered(call: () => Promise<unknown>, signal: AbortSignal): Promise<OperationAnswer> {
   try {
     await call()
     return { kind: 'allowed' }

@@ -285,7 +285,7 @@ export class ProcessStage {
         return await new Promise(() => undefined)
       },
     }
-    const module: NodeGroupModule = { open: () => this.cloud }
+    const module: Pick<NodeGroupModule, 'open'> = { open: () => this.cloud }
     const candidate = {
       options: { ...asked.autoscaler, loop: { ...asked.autoscaler.loop, defaultConstraints } },
       process: asked.process,

@@ -94,7 +94,8 @@ function textOf(document: Document): string {
   return document.toString({ lineWidth: 0 })
 }
 
-function comment(text: string): string {
+/** A comment of YAML, wrapped. */
+export function comment(text: string): string {
   return linesOf(text)
     .map((line) => `# ${line}`)
     .join('\n')

@@ -1,4 +1,7 @@
-/** `tenon init`: prints NodePools and node classes for the node groups of a cluster. It changes nothing. */
+/**
+ * `tenon init`: prints NodePools and node classes for the node groups of a cluster, or values of the chart that scales
+ * them. It changes nothing.
+ */
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { kinds } from '@tenon/api'
@@ -8,28 +11,45 @@ import type { Io } from '../../io.ts'
 import { type ClusterConnection, onCluster } from '../../kubectl/connection.ts'
 import type { ClusterFlags } from '../../kubectl/flags.ts'
 import { loadProviders, recognizedProvider } from '../../load-provider.ts'
+import type { NodeGroupFlags } from '../../source/node-group-cloud.ts'
+import { chartValuesOf } from './cluster-autoscaler.ts'
 import { manifestsOf } from './manifests.ts'
 import { planOf } from './plan.ts'
 import { seeCluster } from './see-cluster.ts'
 
-export interface InitFlags extends ClusterFlags {
+/** The default of `--request-timeout`. */
+const usualTimeoutMs = 30_000
+
+export interface InitFlags extends ClusterFlags, NodeGroupFlags {
+  /** What will add and remove nodes. */
+  readonly mode: 'nodepools' | 'cluster-autoscaler'
   readonly provider?: string
 }
 
 /**
- * Prints the manifests.
+ * Prints the manifests, or the values file.
  * @throws CliError if the cluster cannot be read, or the provider is unknown.
  */
 export async function runInit(io: Io, flags: InitFlags): Promise<void> {
   const { all, chosen } = await loadProviders(flags.provider ?? io.env['TENON_PROVIDER'] ?? '', io.cwd)
   await onCluster(io, flags, async (connection) => {
     try {
-      io.out(await manifests(io, connection, all, chosen))
+      io.out(
+        flags.mode === 'nodepools'
+          ? await manifests(io, connection, all, chosen)
+          : await chartValuesOf(io, connection, withCloud(flags), flags.requestTimeout ?? usualTimeoutMs),
+      )
     } catch (cause) {
       if (isProviderSettingError(cause)) throw new CliError(cause.message, { cause })
       throw cause
     }
   })
+}
+
+/** `--provider` names the cloud too. */
+function withCloud(flags: InitFlags): NodeGroupFlags {
+  const named = flags.cloudProvider ?? flags.provider
+  return named === undefined ? flags : { ...flags, cloudProvider: named }
 }
 
 async function manifests(

@@ -3,13 +3,14 @@ import type { PreflightFlags } from './run.ts'
 import type { Io } from '../../io.ts'
 import { builtInProviders } from '../../providers.ts'
 import { collect, couldNotRun, duration, examples, exitWith } from '../../command-line.ts'
+import { nodeGroupOptions } from '../../source/node-group-options.ts'
 
 export function addPreflight(program: Command, io: Io): void {
   program
     .command('preflight')
     .summary('Check whether a cluster is ready for an installation or upgrade')
     .description(
-      'Checks version, CustomResourceDefinitions, rights, credentials, the API of the cloud, other autoscalers, webhooks, clocks, room for the controller and PodDisruptionBudgets. Prints a line for each check with ok, warn or fail, and how to fix it. Changes nothing. Exits with 0 if no check failed, 1 if one failed. Settings of the provider are read from the environment, as the controller reads them.',
+      'Checks version, CustomResourceDefinitions, rights, credentials, the API of the cloud, other autoscalers, webhooks, clocks, room for the controller and PodDisruptionBudgets. With --mode cluster-autoscaler checks node groups, and version and rights in their management cluster. Prints a line for each check, or for each finding, with ok, warn or fail, and how to fix it. Changes nothing. Exits with 0 if no check failed, 1 if one failed. Settings of the provider are read from the environment, as the controller reads them.',
     )
     .option('--kubeconfig <path>', 'kubeconfig of the cluster (KUBECONFIG)')
     .option('--context <name>', 'context of the kubeconfig')
@@ -30,6 +31,19 @@ export function addPreflight(program: Command, io: Io): void {
       'pods of the controller that need room (default: as they run, else 1)',
       count,
     )
+    .addOption(
+      new Option('--mode <name>', 'what is to add and remove nodes: NodePools, or node groups of the cloud')
+        .choices(['nodepools', 'cluster-autoscaler'])
+        .default('nodepools'),
+    )
+    .addOption(nodeGroupOptions.cloudProvider())
+    .addOption(nodeGroupOptions.cloudConfig())
+    .addOption(nodeGroupOptions.discovery())
+    .addOption(nodeGroupOptions.nodes())
+    .option(
+      '--allow-scale-to-zero',
+      'with --mode cluster-autoscaler: groups may have no node at all (default: as the autoscaler runs)',
+    )
     .option('--skip <check>', 'a check that is not made; can be repeated', collect, [])
     .option('--timeout <duration>', 'how long each check may take', duration, 10_000)
     .addOption(
@@ -41,6 +55,7 @@ export function addPreflight(program: Command, io: Io): void {
         'tenon preflight',
         'tenon preflight -n karpenter --service-account karpenter/karpenter',
         'tenon preflight -o junit > preflight.xml',
+        ...builtInProviders.flatMap((each) => each.examples?.preflight ?? []),
       ),
     )
     .exitOverride(couldNotRun)

@@ -16,14 +16,17 @@ export function render(results: readonly CheckResult[], format: PreflightFormat)
   }
 }
 
-/** One line for each check. */
+/** One line for each check, or for each of its findings. */
 function textOf(results: readonly CheckResult[]): string {
   const width = Math.max(...results.map(({ name }) => name.length)) + 2
+  const line = (status: CheckStatus, name: string, text: string) =>
+    `${status.padEnd(6)}${name.padEnd(width)}${oneLine(text)}\n`
   return results
-    .map((result) => {
-      const text = result.findings.length === 0 ? result.summary : result.findings.map(sentence).join(' ')
-      return `${statusOf(result).padEnd(6)}${result.name.padEnd(width)}${oneLine(text)}\n`
-    })
+    .flatMap(({ name, summary, findings }) =>
+      findings.length === 0
+        ? [line('ok', name, summary)]
+        : findings.map((finding) => line(finding.status, name, sentence(finding))),
+    )
     .join('')
 }
 

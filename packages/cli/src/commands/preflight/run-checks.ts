@@ -1,5 +1,6 @@
 /** Runs checks concurrently, each with a time limit. A check that throws has failed. */
 import { isKubeError, withDeadline } from '@tenon/kube'
+import { CliError } from '../../errors.ts'
 import type { Check, CheckOutcome, CheckResult, PreflightContext } from './check.ts'
 import { clockSkew } from './checks/clock-skew.ts'
 import { cloudDns, cloudRights, credentials } from './checks/cloud.ts'
@@ -67,7 +68,15 @@ function failed(message: string, fix: string): CheckOutcome {
   return { summary: '', findings: [{ status: 'fail', message, fix }] }
 }
 
-/** Every check of `tenon preflight`, in the order of its report. */
+/** @throws CliError if `--skip` names a check that there is not. */
+export function wantedChecks(all: readonly Check[], skip: readonly string[]): readonly Check[] {
+  const unknown = skip.find((name) => !all.some((check) => check.name === name))
+  if (unknown !== undefined)
+    throw new CliError(`--skip ${unknown}: use one of ${all.map(({ name }) => name).join(', ')}`)
+  return all.filter(({ name }) => !skip.includes(name))
+}
+
+/** Every check of `tenon preflight` with NodePools, in the order of its report. */
 export const checks: readonly Check[] = [
   serverVersion,
   clockSkew,

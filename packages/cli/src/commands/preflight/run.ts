@@ -6,13 +6,17 @@ import type { Io } from '../../io.ts'
 import { onCluster } from '../../kubectl/connection.ts'
 import type { ClusterFlags } from '../../kubectl/flags.ts'
 import { loadProviders } from '../../load-provider.ts'
+import type { NodeGroupFlags } from '../../source/node-group-cloud.ts'
 import { version } from '../../version.ts'
 import { statusOf } from './check.ts'
+import { runGroupPreflight } from './cluster-autoscaler.ts'
 import { openContext } from './open-context.ts'
 import { type PreflightFormat, render } from './render.ts'
-import { checks, runChecks } from './run-checks.ts'
+import { checks, runChecks, wantedChecks } from './run-checks.ts'
 
-export interface PreflightFlags extends ClusterFlags {
+export interface PreflightFlags extends ClusterFlags, NodeGroupFlags {
+  /** What will add and remove nodes. */
+  readonly mode: 'nodepools' | 'cluster-autoscaler'
   readonly namespace?: string
   readonly provider?: string
   readonly serviceAccount?: string
@@ -30,9 +34,7 @@ export interface PreflightFlags extends ClusterFlags {
  */
 export async function runPreflight(io: Io, flags: PreflightFlags): Promise<0 | 1> {
   const { skip, timeout: limitMs, output } = flags
-  const unknown = skip.find((name) => !checks.some((check) => check.name === name))
-  if (unknown !== undefined)
-    throw new CliError(`--skip ${unknown}: use one of ${checks.map(({ name }) => name).join(', ')}`)
+  const wanted = flags.mode === 'nodepools' ? wantedChecks(checks, skip) : []
   const settings = settingsOf(flags)
   const providers = await loadProviders(flags.provider ?? io.env['TENON_PROVIDER'] ?? '', io.cwd)
   return await onCluster(io, flags, async ({ config, clock }) => {
@@ -41,9 +43,10 @@ export async function runPreflight(io: Io, flags: PreflightFlags): Promise<0 | 1
     const resolveHost = async (host: string) => {
       await lookup(host)
     }
+    const client = createKubeClient(server)
     const surroundings = {
       transport,
-      kube: createKubeClient(server),
+      kube: client,
       access: createAccessReviews(server),
       clock,
       env: io.env,
@@ -51,11 +54,27 @@ export async function runPreflight(io: Io, flags: PreflightFlags): Promise<0 | 1
       resolveHost,
     }
     const context = await openContext(surroundings, settings, io.interrupted)
-    const wanted = checks.filter(({ name }) => !skip.includes(name))
-    const results = await runChecks(wanted, context, limitMs, io.interrupted)
+    const results =
+      flags.mode === 'nodepools'
+        ? await runChecks(wanted, context, limitMs, io.interrupted)
+        : await runGroupPreflight({
+            io,
+            flags: { ...flags, ...withCloud(flags) },
+            settings,
+            skip,
+            context,
+            client,
+            server: config.server,
+          })
     io.out(render(results, output))
     return results.some((result) => statusOf(result) === 'fail') ? 1 : 0
   })
+}
+
+/** `--provider` names the cloud too. */
+function withCloud({ cloudProvider, provider }: PreflightFlags): Pick<NodeGroupFlags, 'cloudProvider'> {
+  const named = cloudProvider ?? provider
+  return named === undefined ? {} : { cloudProvider: named }
 }
 
 function settingsOf({ namespace, serviceAccount, replicas, timeout }: PreflightFlags) {

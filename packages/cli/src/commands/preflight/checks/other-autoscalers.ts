@@ -14,6 +14,35 @@ export const otherAutoscalers: Check = {
   },
 }
 
+/** The same for the Cluster Autoscaler mode, which replaces a Cluster Autoscaler in its namespace. */
+export const otherGroupScalers: Check = {
+  name: 'other-autoscalers',
+  run: ({ autoscalers, installation }) => {
+    if (autoscalers instanceof Error) return Promise.reject(autoscalers)
+    const findings = autoscalers.flatMap(({ kind, namespace, name }): readonly Finding[] => {
+      const fix = `keep one of them: kubectl --namespace ${namespace} scale deployment ${name} --replicas=0`
+      if (kind !== 'clusterAutoscaler')
+        return [
+          {
+            status: 'warn',
+            message: `Deployment ${namespace}/${name} runs ${kind === 'tenon' ? 'Tenon with NodePools' : 'Karpenter'}, which launches nodes for the same pods`,
+            fix: 'keep their pods apart (docs/cluster-autoscaler/to-nodepools.md), or stop one of them',
+          },
+        ]
+      return namespace === installation.namespace
+        ? []
+        : [
+            {
+              status: 'fail',
+              message: `Deployment ${namespace}/${name} runs Cluster Autoscaler with a lease of its own: both would scale the same groups`,
+              fix,
+            },
+          ]
+    })
+    return Promise.resolve({ summary: 'no other autoscaler is at work', findings })
+  },
+}
+
 /** Whether its holder has renewed it in time. */
 function isHeld({ spec }: Lease, nowMs: number): boolean {
   const { holderIdentity = '', renewTime = '', leaseDurationSeconds = 15 } = spec ?? {}

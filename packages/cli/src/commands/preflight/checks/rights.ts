@@ -1,5 +1,6 @@
 /** Checks the rights of the controller's service account (the roles of the chart), with one access review each. */
 import { type AccessReviews, type AccessRight as Right, type AccessSubject, isKubeError } from '@tenon/kube'
+import { autoscalerClusterRules, autoscalerRules, defaultOptions } from '@tenon/cluster-autoscaler'
 import { clusterRights, leaseRights } from '@tenon/operator'
 import { type AccessRule, clusterRulesOf } from '@tenon/provider'
 import type { Check, CheckOutcome, Cloud, Finding, Installation } from '../check.ts'
@@ -13,16 +14,57 @@ export const rights: Check = {
   run: async ({ access, cloud, installation }, signal) => {
     const wanted = await wantedRights(cloud, installation)
     const { serviceAccount } = installation
-    const asked = await inParallel(wanted, atOnce, async (right) => ({
-      right,
-      isAllowed: await isAllowed(access, right, serviceAccount, signal),
-    }))
-    return judge(
-      asked.filter((each) => !each.isAllowed).map(({ right }) => right),
-      wanted.length,
-      serviceAccount,
-    )
+    const missing = await missingRights(wanted, access, serviceAccount, signal)
+    return judge(missing, wanted.length, serviceAccount, 'additionalClusterRoleRules')
   },
+}
+
+/** As those of the chart cluster-autoscaler; a missing right that is not needed by all is a warning. */
+export const autoscalerRights: Check = {
+  name: 'rights',
+  run: async ({ access, installation: { namespace, leaseName, serviceAccount } }, signal) => {
+    const status = defaultOptions.status.statusConfigMapName
+    const rules = [
+      ...autoscalerClusterRules.map((rule) => ({ rule, within: undefined })),
+      ...autoscalerRules({ lease: leaseName, status }).map((rule) => ({ rule, within: namespace })),
+    ]
+    const wanted = rules.flatMap(({ rule, within }) =>
+      rightsIn([rule], within).map((right) => ({ right, optional: rule.optional })),
+    )
+    const missing = new Set(
+      await missingRights(
+        wanted.map(({ right }) => right),
+        access,
+        serviceAccount,
+        signal,
+      ),
+    )
+    const lacking = (optional: string | undefined) =>
+      wanted.flatMap((each) => (missing.has(each.right) && each.optional === optional ? [each.right] : []))
+    const outcome = judge(lacking(undefined), wanted.length, serviceAccount, 'rbac.additionalRules')
+    const { who, fix } = grantOf(serviceAccount, 'rbac.additionalRules')
+    const clauses = new Set(wanted.flatMap(({ optional }) => optional ?? []))
+    const warnings = [...clauses].flatMap((clause): readonly Finding[] => {
+      const rest = lacking(clause)
+      return rest.length === 0
+        ? []
+        : [{ status: 'warn', message: `${who} may not ${gathered(rest).join('; ')}: ${clause}`, fix }]
+    })
+    return { ...outcome, findings: [...outcome.findings, ...warnings] }
+  },
+}
+
+async function missingRights(
+  wanted: readonly Right[],
+  access: AccessReviews,
+  serviceAccount: string | undefined,
+  signal: AbortSignal,
+): Promise<readonly Right[]> {
+  const asked = await inParallel(wanted, atOnce, async (right) => ({
+    right,
+    isAllowed: await isAllowed(access, right, serviceAccount, signal),
+  }))
+  return asked.filter((each) => !each.isAllowed).map(({ right }) => right)
 }
 
 async function wantedRights(cloud: Cloud, installation: Installation): Promise<readonly Right[]> {
@@ -58,7 +100,11 @@ function rightsIn(rules: readonly AccessRule[], namespace?: string): readonly Ri
   )
 }
 
-async function isAllowed(
+/**
+ * Whether a service account, or else the caller, has a right.
+ * @throws KubeError without an answer, another error if the caller may not ask.
+ */
+export async function isAllowed(
   access: AccessReviews,
   right: Right,
   serviceAccount: string | undefined,
@@ -85,22 +131,41 @@ function subjectOf(serviceAccount: string): AccessSubject {
   }
 }
 
-function judge(missing: readonly Right[], asked: number, serviceAccount: string | undefined): CheckOutcome {
-  const who = serviceAccount === undefined ? 'you' : `service account ${serviceAccount}`
+function judge(
+  missing: readonly Right[],
+  asked: number,
+  serviceAccount: string | undefined,
+  chartValue: string,
+): CheckOutcome {
+  const { who, fix } = grantOf(serviceAccount, chartValue)
   const summary =
     serviceAccount === undefined
       ? `you may grant the ${asked} rights that the chart gives to the controller`
       : `${who} has all ${asked} rights`
   if (missing.length === 0) return { summary, findings: [] }
-  const finding: Finding = {
-    status: 'fail',
-    message: `${who} may not ${gathered(missing).join('; ')}`,
-    fix:
-      serviceAccount === undefined
-        ? 'install as a user with these rights, such as a cluster administrator: Kubernetes lets nobody grant more'
-        : 'upgrade the release with the chart of this version, or add the rights to its ClusterRole (additionalClusterRoleRules)',
+  return {
+    summary,
+    findings: [{ status: 'fail', message: `${who} may not ${gathered(missing).join('; ')}`, fix }],
   }
-  return { summary, findings: [finding] }
+}
+
+/**
+ * Who lacks rights, and what to do about it.
+ * @param chartValue value of the chart that adds rules.
+ */
+function grantOf(
+  serviceAccount: string | undefined,
+  chartValue: string,
+): { readonly who: string; readonly fix: string } {
+  return serviceAccount === undefined
+    ? {
+        who: 'you',
+        fix: 'install as a user with these rights, such as a cluster administrator: Kubernetes lets nobody grant more',
+      }
+    : {
+        who: `service account ${serviceAccount}`,
+        fix: `upgrade the release with the chart of this version, or add the rights to its ClusterRole (${chartValue})`,
+      }
 }
 
 /** Groups verbs by resource. */
