@@ -90,7 +90,7 @@ export function findingsOfGroup(
     ...(replicas !== undefined && replicas > max
       ? [
           warn(
-            `spec.replicas is ${replicas}, more than ${max} of annotation ${names.maxSize}: it only shrinks, once nodes are not needed`,
+            `spec.replicas is ${replicas}, more than ${max} of annotation ${names.maxSize}: it does not grow, and shrinks once nodes are not needed`,
             `${annotate(ref, `${names.maxSize}=${replicas}`)}, or lower spec.replicas`,
           ),
         ]
