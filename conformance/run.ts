@@ -49,7 +49,7 @@ const onDemand: ReadonlySet<string> = new Set([
   'provisioning-requests',
 ])
 
-/** What a minor other than the default and the newest plays when no file is named, and since when (kubernetes-versions.md 13). */
+/** What a minor other than the default and the newest plays when no file is named, and since when (docs/design/0012). */
 const onOlderMinors: Readonly<Record<string, number>> = {
   crds: 33,
   preflight: 33,

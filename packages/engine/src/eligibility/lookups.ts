@@ -11,7 +11,7 @@ import {
 } from '@tenon/api'
 
 /** Volumes up to `bytes` can be provisioned for nodes that meet the term. */
-export interface SharedStorage {
+interface SharedStorage {
   readonly term: readonly NodeSelectorRequirement[]
   readonly bytes: number
 }
