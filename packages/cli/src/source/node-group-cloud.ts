@@ -25,6 +25,12 @@ export interface NodeGroupFlags {
   readonly allowScaleToZero?: boolean
 }
 
+/** `--provider` names the cloud too. */
+export function withCloud<F extends NodeGroupFlags & { readonly provider?: string }>(flags: F): F {
+  const cloudProvider = flags.cloudProvider ?? flags.provider
+  return cloudProvider === undefined ? flags : { ...flags, cloudProvider }
+}
+
 export type RunningClusterAutoscaler = Extract<RunningAutoscaler, { kind: 'clusterAutoscaler' }>
 
 /** Where node groups are looked for. */

@@ -11,7 +11,7 @@ import type { Io } from '../../io.ts'
 import { type ClusterConnection, onCluster } from '../../kubectl/connection.ts'
 import type { ClusterFlags } from '../../kubectl/flags.ts'
 import { loadProviders, recognizedProvider } from '../../load-provider.ts'
-import type { NodeGroupFlags } from '../../source/node-group-cloud.ts'
+import { type NodeGroupFlags, withCloud } from '../../source/node-group-cloud.ts'
 import { chartValuesOf } from './cluster-autoscaler.ts'
 import { manifestsOf } from './manifests.ts'
 import { planOf } from './plan.ts'
@@ -44,12 +44,6 @@ export async function runInit(io: Io, flags: InitFlags): Promise<void> {
       throw cause
     }
   })
-}
-
-/** `--provider` names the cloud too. */
-function withCloud(flags: InitFlags): NodeGroupFlags {
-  const named = flags.cloudProvider ?? flags.provider
-  return named === undefined ? flags : { ...flags, cloudProvider: named }
 }
 
 async function manifests(

@@ -6,7 +6,7 @@ import type { Io } from '../../io.ts'
 import { onCluster } from '../../kubectl/connection.ts'
 import type { ClusterFlags } from '../../kubectl/flags.ts'
 import { loadProviders } from '../../load-provider.ts'
-import type { NodeGroupFlags } from '../../source/node-group-cloud.ts'
+import { type NodeGroupFlags, withCloud } from '../../source/node-group-cloud.ts'
 import { version } from '../../version.ts'
 import { statusOf } from './check.ts'
 import { runGroupPreflight } from './cluster-autoscaler.ts'
@@ -59,7 +59,7 @@ export async function runPreflight(io: Io, flags: PreflightFlags): Promise<0 | 1
         ? await runChecks(wanted, context, limitMs, io.interrupted)
         : await runGroupPreflight({
             io,
-            flags: { ...flags, ...withCloud(flags) },
+            flags: withCloud(flags),
             settings,
             skip,
             context,
@@ -69,12 +69,6 @@ export async function runPreflight(io: Io, flags: PreflightFlags): Promise<0 | 1
     io.out(render(results, output))
     return results.some((result) => statusOf(result) === 'fail') ? 1 : 0
   })
-}
-
-/** `--provider` names the cloud too. */
-function withCloud({ cloudProvider, provider }: PreflightFlags): Pick<NodeGroupFlags, 'cloudProvider'> {
-  const named = cloudProvider ?? provider
-  return named === undefined ? {} : { cloudProvider: named }
 }
 
 function settingsOf({ namespace, serviceAccount, replicas, timeout }: PreflightFlags) {
