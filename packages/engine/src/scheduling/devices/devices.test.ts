@@ -346,6 +346,23 @@ describe('the price of a plan', () => {
   })
 })
 
+test('VER-49 a field of a constraint or a selector that is not known keeps nodes from being launched, and is named', () => {
+  const unknown = { derivedAttribute: 'example.com/rack' } as object
+  const selector = { cel: { expression: 'true' }, wasm: 'AGFzbQ==' }
+  const claims: readonly (readonly [RegExp, ReturnType<typeof aClaim>])[] = [
+    [/does not know field derivedAttribute of a constraint/, aClaim({ constraints: [unknown] })],
+    [
+      /does not know field wasm of a selector of request gpu/,
+      aClaim({ requests: [exactly('gpu', { selectors: [selector] })] }),
+    ],
+  ]
+  for (const [told, claim] of claims) {
+    const result = decided({ ...each(1), claims: { 'claim-0': claim } })
+    assert.deepEqual(typesOf(result), [])
+    assert.match(whys(result)[0] ?? '', told)
+  }
+})
+
 describe('rules that taint devices', () => {
   const published = { ...each(1), slices: [aSlice('node-a', gpus(1), { nodeName: 'node-a' })] }
   const node = aNode('node-a')
@@ -355,7 +372,7 @@ describe('rules that taint devices', () => {
     return result.claims.length === 0 ? Object.values(placedOn(result))[0] : typesOf(result)[0]
   }
 
-  test('a published device that a rule selects is not given, and a new node is, unless the rule is for all pools', () => {
+  test('VER-48 a published device that a rule selects is not given, and a new node is, unless the rule is for all pools', () => {
     assert.equal(placed([]), 'node-a')
     const elsewhere = ['one-gpu', 'two-gpus']
     assert.deepEqual(placed([aTaintRule({ driver, pool: 'node-a', device: 'gpu-0' })]), elsewhere)
@@ -366,7 +383,7 @@ describe('rules that taint devices', () => {
     assert.equal(placed([aTaintRule({}, { effect: 'None' })]), 'node-a')
   })
 
-  test('no node is launched for devices that a rule will taint as soon as they are published', () => {
+  test('VER-48 no node is launched for devices that a rule will taint as soon as they are published', () => {
     for (const rule of [aTaintRule({}), aTaintRule({ driver }, { effect: 'NoExecute' })]) {
       const result = decided({ ...each(1), taintRules: [rule] })
       assert.deepEqual(typesOf(result), [])

@@ -106,7 +106,10 @@ function compileAlternative(
   if (deviceClass === undefined)
     return `request ${name} names DeviceClass ${sub.deviceClassName}, which does not exist`
   const selectors: CompiledDeviceSelector[] = []
-  for (const { cel } of [...(deviceClass.spec.selectors ?? []), ...(sub.selectors ?? [])]) {
+  for (const { cel, ...others } of [...(deviceClass.spec.selectors ?? []), ...(sub.selectors ?? [])]) {
+    const [unknown] = Object.keys(others)
+    if (unknown !== undefined)
+      return `this version of Tenon does not know field ${unknown} of a selector of request ${name}`
     if (cel === undefined) return `request ${name} has a selector that is not CEL`
     const selector = compileDeviceSelector(cel.expression)
     if (selector.problem !== undefined)
@@ -130,7 +133,11 @@ function compileConstraint({
   requests,
   matchAttribute,
   distinctAttribute,
+  ...others
 }: DeviceConstraint): CompiledConstraint | string {
+  const [unknown] = Object.keys(others)
+  // A later Kubernetes may mean that the devices must not be taken.
+  if (unknown !== undefined) return `this version of Tenon does not know field ${unknown} of a constraint`
   const attribute = matchAttribute ?? distinctAttribute
   if (attribute === undefined) return 'a constraint has neither matchAttribute nor distinctAttribute'
   return {
