@@ -31,6 +31,7 @@ import * as fc from 'fast-check'
 
 const driver = 'gpu.example.com'
 const nodeName = 'node-1'
+const resource = 'example.com/gpu'
 /** Of the counters of the node's pool. */
 const totals = { a: 4, b: 5 }
 
@@ -103,6 +104,8 @@ const cluster = fc.record({
   network: drawnDevices,
   claims: fc.array(drawnClaim, { minLength: 1, maxLength: 3 }),
   isComplete: fc.constantFrom(true, true, true, false),
+  /** Devices for an extended resource. */
+  extended: fc.constantFrom(0, 0, 0, 1, 2),
 })
 
 function deviceOf(drawn: Drawn, index: number, isPartitioned: boolean): Device {
@@ -174,7 +177,10 @@ const gpuClass: DeviceClass = {
   apiVersion: 'resource.k8s.io/v1',
   kind: 'DeviceClass',
   metadata: { name: 'gpu' },
-  spec: { selectors: [{ cel: { expression: `device.driver == '${driver}'` } }] },
+  spec: {
+    extendedResourceName: resource,
+    selectors: [{ cel: { expression: `device.driver == '${driver}'` } }],
+  },
 }
 const nodeLabels = { [labels.hostname]: nodeName, [labels.os]: 'linux', [labels.arch]: 'amd64' }
 const amounts = { cpu: '8', memory: '8Gi', pods: '110' }
@@ -235,7 +241,7 @@ function findsDevices(pod: Pod, objects: DeviceIndex): boolean {
 test('the engine and the allocator of the scheduler agree on which pods find devices on a node', () => {
   const counts = { both: 0, neither: 0 }
   fc.assert(
-    fc.property(cluster, ({ own: drawn, network, claims, isComplete }) => {
+    fc.property(cluster, ({ own: drawn, network, claims, isComplete, extended }) => {
       const own = withinCounters(drawn)
       const counters = Object.entries(totals).map(([key, value]) => [key, { value: String(value) }])
       const sharedCounters = [{ name: 'set', counters: Object.fromEntries(counters) }]
@@ -256,6 +262,7 @@ test('the engine and the allocator of the scheduler agree on which pods find dev
           spec: { devices },
         }),
       )
+      const asked = extended === 0 ? {} : { [resource]: String(extended) }
       const pod: Pod = {
         apiVersion: 'v1',
         kind: 'Pod',
@@ -266,7 +273,7 @@ test('the engine and the allocator of the scheduler agree on which pods find dev
           creationTimestamp: '2026-01-01T00:00:00Z',
         },
         spec: {
-          containers: [{ name: 'app', resources: { requests: { cpu: '100m' } } }],
+          containers: [{ name: 'app', resources: { requests: { cpu: '100m', ...asked } } }],
           resourceClaims: wanted.map(({ metadata: { name } }) => ({ name, resourceClaimName: name })),
         },
       }
@@ -278,6 +285,7 @@ test('the engine and the allocator of the scheduler agree on which pods find dev
       const engine = isPlaced(pod, {
         slices: published,
         classes: [gpuClass],
+        extendedResources: new Map([[resource, gpuClass.metadata.name]]),
         claims: new Map(wanted.map((claim, at) => [names[at] ?? '', claim])),
         claimsOf: new Map([['pod', names]]),
         allocations: held.map(({ metadata, status }) => ({
