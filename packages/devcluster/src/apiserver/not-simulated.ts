@@ -38,7 +38,6 @@ const kindGaps: Readonly<Record<string, readonly Gap[]>> = {
   'apiservices.apiregistration.k8s.io': whole('requests are not passed on to other API servers'),
   'flowschemas.flowcontrol.apiserver.k8s.io': whole('requests are not limited'),
   'prioritylevelconfigurations.flowcontrol.apiserver.k8s.io': whole('requests are not limited'),
-  'csistoragecapacities.storage.k8s.io': whole('storage has no bounds'),
   'volumeattributesclasses.storage.k8s.io': whole('volumes have no attributes to change'),
   'horizontalpodautoscalers.autoscaling': [
     {
