@@ -193,7 +193,14 @@ describe('the charts on a real control plane', () => {
     const heavy = JSON.stringify(aPool('heavy', { weight: 60 }))
     const accepts = () => kubectl(['create', '--dry-run=server', '-o', 'name', '-f', '-'], heavy)
     await install(older)
-    kubectl(['wait', '--for=condition=Established', '--timeout=20s', 'crd', ...crdNames])
+    // kubectl gives up on a definition that has no conditions yet.
+    await until('the definitions are served', 20, async () => {
+      try {
+        return kubectl(['wait', '--for=condition=Established', '--timeout=20s', 'crd', ...crdNames]) !== ''
+      } catch {
+        return false
+      }
+    })
     assert.throws(accepts, /spec\.weight in body should be less than or equal to 50/)
     await install(crdChart)
     await until('the new schema is served', 10, async () => {
@@ -234,7 +241,7 @@ describe('the charts on a real control plane', () => {
 
     kubectl(['set', 'env', 'deployment/karpenter', '-n', namespace, 'FEATURE_GATES=StaticCapacity=true'])
     const now = await readyPod(previous.name)
-    assert.notEqual(previous.process.exitCode, null, 'the old one has ended')
+    await until('the old one has ended', 20, () => Promise.resolve(previous.process.exitCode !== null))
     await until('another leader', 30, async () => {
       const identity = await leader()
       return identity !== '' && identity !== leaderBefore
