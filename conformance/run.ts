@@ -37,16 +37,18 @@ const longestFirst = [
  */
 const alone: ReadonlySet<string> = new Set(['scheduling-proof', 'gangs', 'gang-features'])
 /** These start their own control plane, with features that others do without. */
-const selfMade: ReadonlySet<string> = new Set(['gangs', 'gang-features'])
+const selfMade: ReadonlySet<string> = new Set(['gangs', 'gang-features', 'upgrade'])
 /**
  * Run only if they are named. The results for Cluster API change only with its pinned version; gangs take
- * minutes in which nothing else can run; requests take minutes of mere waiting.
+ * minutes in which nothing else can run; requests take minutes of mere waiting; an upgrade needs two versions; versions are played every night.
  */
 const onDemand: ReadonlySet<string> = new Set([
   'cluster-api',
   'gangs',
   'gang-features',
   'provisioning-requests',
+  'upgrade',
+  'versions',
 ])
 
 /** What a minor other than the default and the newest plays when no file is named, and since when (docs/design/0012). */
@@ -61,14 +63,16 @@ const onOlderMinors: Readonly<Record<string, number>> = {
   leaders: 33,
   placement: 33,
   'scheduling-proof': 33,
+  versions: 33,
   'planned-placement': 35,
   devices: 34,
 }
 
 function isPlayed(name: string): boolean {
   const minor = minorOf(process.env['TENON_KUBERNETES'] ?? '')
-  if (minor === undefined || minor >= testedMinors.newest) return !onDemand.has(name)
-  return (onOlderMinors[name] ?? Number.POSITIVE_INFINITY) <= minor
+  if (minor === undefined) return !onDemand.has(name)
+  const isCore = (onOlderMinors[name] ?? Number.POSITIVE_INFINITY) <= minor
+  return isCore || (minor >= testedMinors.newest && !onDemand.has(name))
 }
 
 const usage = `Usage: npm run conformance -- [--kubernetes MINOR] [--record] [--test-name-pattern PATTERN] [FILE ...]

@@ -76,7 +76,7 @@ export class ClusterApiAutoscalerStand {
   /** Adds a group whose nodes have the label `pool`; its annotations also tell what they have. */
   async addGroup(
     { name, min, max, replicas = 0 }: Group,
-    kind: 'MachineDeployment' | 'MachineSet' = 'MachineDeployment',
+    kind: 'MachineDeployment' | 'MachineSet' | 'topology' = 'MachineDeployment',
   ): Promise<void> {
     const annotations = {
       [minSize]: min,
@@ -87,7 +87,8 @@ export class ClusterApiAutoscalerStand {
       [`${capacity}/labels`]: `pool=${name}`,
     }
     const parts = { name, replicas, annotations, capacity: machineCapacity, nodeLabels: { pool: name } }
-    if (kind === 'MachineSet') await this.hub.addMachineSet(parts)
+    if (kind === 'topology') await this.hub.addTopology(parts)
+    else if (kind === 'MachineSet') await this.hub.addMachineSet(parts)
     else await this.hub.addMachineDeployment(parts)
   }
 
@@ -104,12 +105,16 @@ export class ClusterApiAutoscalerStand {
     await this.hub.workload.patch(proofKinds.deployment, key, { spec: { replicas } })
   }
 
-  /** Running pods of a group that are not being deleted. */
+  /** Running pods of a group that are not being deleted. Pods of a node that has gone count as running for a while. */
   async running(group: string): Promise<number> {
     const labelSelector = { matchLabels: { app: group } }
     const pods = await this.hub.workload.list<Pod>(kinds.pod, { namespace: 'default', labelSelector })
+    const nodes = new Set((await this.hub.workload.list(kinds.node)).map(({ metadata }) => metadata.name))
     return pods.filter(
-      ({ status, metadata }) => status?.phase === 'Running' && metadata.deletionTimestamp === undefined,
+      ({ status, spec, metadata }) =>
+        status?.phase === 'Running' &&
+        metadata.deletionTimestamp === undefined &&
+        nodes.has(spec.nodeName ?? ''),
     ).length
   }
 
@@ -120,7 +125,7 @@ export class ClusterApiAutoscalerStand {
   }
 
   async machines(group: string): Promise<readonly Machine[]> {
-    const machines = await this.hub.client.list(capiKinds.machine, { namespace: fleet })
+    const machines = await this.hub.client.list(capiKinds.machine)
     const names = ['cluster.x-k8s.io/deployment-name', 'cluster.x-k8s.io/set-name']
     return machines.filter(({ metadata }) => names.some((name) => metadata.labels?.[name] === group))
   }

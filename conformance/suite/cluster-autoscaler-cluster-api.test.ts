@@ -16,6 +16,8 @@ const deleteMachine = 'cluster.x-k8s.io/delete-machine'
 const toBeDeleted = 'ToBeDeletedByClusterAutoscaler'
 /** Groups that get pods, and how many: one from zero, two from one node, and a MachineSet. */
 const podsPerNode = 4
+/** The group of a Cluster that has a ClusterClass, and its namespace. */
+const classy = 'classy'
 const load = { zero: 24, workers: 24, rolling: 12, lone: 4 }
 
 describe('tenon cluster-autoscaler on Cluster API', () => {
@@ -44,6 +46,7 @@ describe('tenon cluster-autoscaler on Cluster API', () => {
     await stand.addGroup({ name: 'lone', min: '0', max: '2' }, 'MachineSet')
     await stand.addGroup({ name: 'broken', min: '0', max: '2' })
     await stand.addGroup({ name: 'malformed', min: 'x', max: '2' })
+    await stand.addGroup({ name: classy, min: '1', max: '6' }, 'topology')
     await stand.hub.untilRunning('workers', 3)
     await stand.hub.untilRunning('rolling', 1)
     await stand.history.start()
@@ -160,9 +163,26 @@ describe('tenon cluster-autoscaler on Cluster API', () => {
     assert.ok(((await stand.replicas('rolling')) ?? 0) > from, 'CAG-55 it grows while it is rolling')
   })
 
+  test('a ClusterClass upgrade rolls all Machines, while the group grows and all pods keep running', async () => {
+    await stand.addPods(classy, 8)
+    await stand.until('its pods run', () => stand.areRunning({ [classy]: 8 }))
+    const version = await stand.hub.upgradeTopology(classy)
+    await stand.until('the first Machine is replaced', async () =>
+      (await stand.machines(classy)).some(({ spec }) => spec.version === version),
+    )
+    await stand.scalePods(classy, 16)
+    await stand.until('all Machines have the new version', async () => {
+      const machines = await stand.machines(classy)
+      return machines.every(({ spec, metadata }) => spec.version === version && !metadata.deletionTimestamp)
+    })
+    await stand.until('all pods run', () => stand.areRunning({ [classy]: 16 }))
+    const { length } = await stand.machines(classy)
+    assert.ok(length === 4 || length === 5, `${length} Machines`)
+  })
+
   test('CAG-56 load gone and killed in the middle, groups shrink to their minimum, but none while it is rolling', async () => {
     const { hub } = stand
-    for (const group of ['zero', 'workers', 'lone']) await stand.scalePods(group, 0)
+    for (const group of ['zero', 'workers', 'lone', classy]) await stand.scalePods(group, 0)
     await stand.until(
       'the first Machine goes',
       async () => going([...(await stand.machines('zero')), ...(await stand.machines('workers'))]).length > 0,
@@ -174,8 +194,8 @@ describe('tenon cluster-autoscaler on Cluster API', () => {
     await stand.kill()
     await stand.scalePods('rolling', 0)
     await hub.workload.delete(kinds.podDisruptionBudget, { namespace: 'default', name: 'rolling' })
-    await untilSizes({ zero: 0, workers: 1, lone: 0, rolling: 1 })
-    await stand.until('the nodes are gone', async () => (await hub.workload.list(kinds.node)).length === 2)
+    await untilSizes({ zero: 0, workers: 1, lone: 0, rolling: 1, [classy]: 1 })
+    await stand.until('the nodes are gone', async () => (await hub.workload.list(kinds.node)).length === 3)
     await stand.assertExact()
   })
 
@@ -224,6 +244,8 @@ describe('tenon cluster-autoscaler on Cluster API', () => {
   test('CAG-36 no Machine was deleted that nobody meant, no replicas fell below the Machines in use', () => {
     const reasons = stand.history.deletions().map(({ group, reason }) => `${group}: ${reason}`)
     assert.deepEqual([...new Set(reasons)].toSorted(), [
+      'classy: marked by Tenon',
+      'classy: rollout',
       'lone: marked by Tenon',
       'rolling: marked by Tenon',
       'rolling: rollout',

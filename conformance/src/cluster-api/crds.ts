@@ -55,26 +55,47 @@ const machineTemplate = {
   }),
 }
 
+const clusterSpec = object({ controlPlaneEndpoint: endpoint })
+
 const cluster = {
-  spec: object({ controlPlaneEndpoint: endpoint }),
+  spec: clusterSpec,
   status: object({ initialization: object({ provisioned: yes }), conditions }),
 }
 
 /** A control plane that exists already, such as a managed one. */
 const controlPlane = {
-  spec: object({}),
+  spec: object({ version: text }),
   status: object({
+    version: text,
     initialization: object({ controlPlaneInitialized: yes }),
     externalManagedControlPlane: yes,
     conditions,
   }),
 }
 
+const bootstrap = {
+  spec: object({}),
+  status: object({
+    dataSecretName: text,
+    initialization: object({ dataSecretCreated: yes }),
+    conditions,
+  }),
+}
+
+/** What a ClusterClass clones objects from. */
+const templateOf = (spec: object) => ({
+  spec: object({ template: object({ metadata: object({ labels: texts, annotations: texts }), spec }) }),
+})
+
 export const infrastructureCrds: readonly KubeObject[] = [
   crd(testKinds.machine.kind, machine),
   crd(testKinds.machineTemplate.kind, machineTemplate),
   crd(testKinds.cluster.kind, cluster),
+  crd(testKinds.clusterTemplate.kind, templateOf(clusterSpec)),
   crd(testKinds.controlPlane.kind, controlPlane),
+  crd(testKinds.controlPlaneTemplate.kind, templateOf(controlPlane.spec)),
+  crd(testKinds.bootstrap.kind, bootstrap),
+  crd(testKinds.bootstrapTemplate.kind, templateOf(bootstrap.spec)),
 ]
 
 function crd(kind: string, properties: object): KubeObject & { readonly spec: object } {

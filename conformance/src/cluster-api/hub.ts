@@ -13,7 +13,13 @@ import {
   testKinds,
 } from './kinds.ts'
 import { CoreManager } from './manager.ts'
-import { bootstrapSecret, createCluster, createWithStatus, isReached } from './workload-cluster.ts'
+import {
+  bootstrapSecret,
+  createCluster,
+  createTopology,
+  createWithStatus,
+  isReached,
+} from './workload-cluster.ts'
 
 export interface HubOptions {
   /** Of the management cluster; the manager logs to its `logs/`. */
@@ -61,15 +67,19 @@ export class ClusterApiHub {
   /** Kubernetes version of machines, unless their MachineDeployment has one: that of the workload cluster. */
   #version = ''
   readonly #manager: CoreManager
+  /** Kubeconfig of the workload cluster. */
+  readonly #nodesAt: string
   readonly #close: () => void
 
   private constructor(
     manager: CoreManager,
     client: WatchingKubeClient,
     workload: KubeClient,
+    nodesAt: string,
     close: () => void,
   ) {
     this.#manager = manager
+    this.#nodesAt = nodesAt
     this.client = client
     this.workload = workload
     this.infrastructure = new TestInfrastructure(client, workload, this.clock)
@@ -92,7 +102,7 @@ export class ClusterApiHub {
     }
     const manager = await CoreManager.prepare(kubeconfigPath, clock)
     const [management, workload] = [connect(kubeconfigPath), connect(nodesAt)]
-    const hub = new ClusterApiHub(manager, management.client, workload.client, () => {
+    const hub = new ClusterApiHub(manager, management.client, workload.client, nodesAt, () => {
       management.close()
       workload.close()
     })
@@ -142,6 +152,29 @@ export class ClusterApiHub {
       metadata: { name, namespace, labels, annotations },
       spec: { clusterName: namespace, replicas, selector: { matchLabels }, template, ...parts.spec },
     })
+  }
+
+  /**
+   * Creates a Cluster of a ClusterClass with one MachineDeployment; all have this name, as has their namespace.
+   * @param annotations of the MachineDeployment.
+   */
+  async addTopology({
+    name,
+    annotations = {},
+    capacity = defaultCapacity,
+    nodeLabels = {},
+  }: MachineDeploymentParts): Promise<void> {
+    const machine = { capacity, nodeLabels }
+    await createTopology(this.client, { name, version: this.#version, annotations, machine }, this.#nodesAt)
+    await this.until(`Cluster ${name} is reached`, () => isReached(this.client, name))
+  }
+
+  /** Gives the Cluster of a ClusterClass the next patch version of Kubernetes; returns it. */
+  async upgradeTopology(name: string): Promise<string> {
+    const version = this.#version.replace(/\d+$/, (patch) => String(Number(patch) + 1))
+    const patch = { spec: { topology: { version } } }
+    await this.client.patch(capiKinds.cluster, { namespace: name, name }, patch)
+    return version
   }
 
   /** Creates a template of the infrastructure; returns that of its Machines. */
@@ -199,6 +232,10 @@ export class ClusterApiHub {
   /** Ends all faults, deletes all MachineDeployments and waits until their Machines are gone. */
   async clear(): Promise<void> {
     this.infrastructure.faults.clear()
+    // A topology would make its MachineDeployment anew.
+    for (const { metadata, spec } of await this.client.list(capiKinds.cluster))
+      if (spec.topology !== undefined)
+        await ignoringGone(this.client.delete(capiKinds.cluster, keyOf(metadata)))
     for (const { metadata } of await this.client.list(capiKinds.machineDeployment))
       await ignoringGone(this.client.delete(capiKinds.machineDeployment, keyOf(metadata)))
     for (const { metadata } of await this.client.list(capiKinds.machineSet))

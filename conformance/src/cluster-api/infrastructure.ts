@@ -2,10 +2,11 @@
  * The tests' own infrastructure provider: creates an instance and a Node for each TestMachine. It follows
  * Cluster API's contract for infrastructure machines, and can be slow or fail.
  */
-import { kinds, type Node, type Taint } from '@tenon/api'
+import { type KubeObject, kinds, type Node, type ResourceType, type Taint } from '@tenon/api'
 import { isKubeError, type KubeClient } from '@tenon/kube'
 import { type Clock, rfc3339 } from '@tenon/runtime'
 import { type TestMachine, testKinds } from './kinds.ts'
+import { bootstrapSecret } from './workload-cluster.ts'
 
 /** Duration of each step in milliseconds. */
 export interface Pace {
@@ -19,6 +20,10 @@ export interface Pace {
 
 /** `noCapacity`: no instance is available. `neverJoins`: it runs, but its kubelet does not register. */
 export type Fault = 'noCapacity' | 'neverJoins'
+
+interface Reporting extends KubeObject {
+  readonly status?: { readonly initialization?: object }
+}
 
 interface Instance {
   /** When it was first seen, in monotonic time. */
@@ -76,7 +81,31 @@ export class TestInfrastructure {
     const steps = machines.map((machine) =>
       this.#step(machine).catch((error: unknown) => this.#complain(error)),
     )
-    await Promise.all(steps)
+    await Promise.all([...steps, this.#provision()])
+  }
+
+  /** What a ClusterClass has cloned is there at once; a control plane has the version that it is to have. */
+  async #provision(): Promise<void> {
+    const report = (type: ResourceType, object: KubeObject, status: object) =>
+      this.#hub.patch(type, keyOf(object), { status }, { subresource: 'status' })
+    for (const each of await this.#hub.list<Reporting>(testKinds.cluster))
+      if (each.status?.initialization === undefined)
+        await report(testKinds.cluster, each, { initialization: { provisioned: true } })
+    for (const each of await this.#hub.list<Reporting>(testKinds.bootstrap))
+      if (each.status?.initialization === undefined)
+        await report(testKinds.bootstrap, each, {
+          dataSecretName: bootstrapSecret,
+          initialization: { dataSecretCreated: true },
+        })
+    for (const each of await this.#hub.list(testKinds.controlPlane)) {
+      const { version } = each.spec
+      if (version !== undefined && each.status?.version !== version)
+        await report(testKinds.controlPlane, each, {
+          version,
+          initialization: { controlPlaneInitialized: true },
+          externalManagedControlPlane: true,
+        })
+    }
   }
 
   /** Advances a machine by as many steps as possible; the next round continues. */
@@ -172,6 +201,6 @@ function providerIdOf({ metadata }: TestMachine): string {
   return `tenon-test://${metadata.namespace}/${metadata.name}`
 }
 
-function keyOf({ metadata }: TestMachine) {
+function keyOf({ metadata }: KubeObject) {
   return { namespace: metadata.namespace ?? '', name: metadata.name }
 }

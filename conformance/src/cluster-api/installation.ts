@@ -16,6 +16,7 @@ const clearedKinds: readonly ResourceType[] = [
   capiKinds.machineDeployment,
   capiKinds.machineHealthCheck,
   capiKinds.cluster,
+  capiKinds.clusterClass,
 ]
 
 /** Installs CRDs and webhooks; until the manager runs, the API server rejects all objects of these kinds. */

@@ -22,6 +22,7 @@ interface MachineSpec {
   readonly infrastructureRef: Reference
   readonly providerID?: string
   readonly failureDomain?: string
+  readonly version?: string
 }
 
 /** The fields of a Machine that tests read. */
@@ -66,9 +67,10 @@ export type MachineSet = Scalable
 
 export interface Cluster extends KubeObject {
   readonly spec: {
-    readonly controlPlaneEndpoint: { readonly host: string; readonly port: number }
-    readonly infrastructureRef: Reference
-    readonly controlPlaneRef: Reference
+    readonly controlPlaneEndpoint?: { readonly host: string; readonly port: number }
+    readonly infrastructureRef?: Reference
+    readonly controlPlaneRef?: Reference
+    readonly topology?: { readonly version: string; readonly [field: string]: unknown }
   }
   readonly status?: {
     readonly initialization?: {
@@ -92,6 +94,11 @@ interface TestMachineSpec {
 export interface TestMachine extends KubeObject {
   readonly spec: TestMachineSpec
   readonly status?: { readonly initialization?: { readonly provisioned?: boolean } }
+}
+
+export interface TestControlPlane extends KubeObject {
+  readonly spec: { readonly version?: string }
+  readonly status?: { readonly version?: string }
 }
 
 export interface TestMachineTemplate extends KubeObject {
@@ -124,6 +131,7 @@ export const capiKinds = {
   machineSet: core<MachineSet>('MachineSet'),
   machine: core<Machine>('Machine'),
   machineHealthCheck: core('MachineHealthCheck'),
+  clusterClass: { ...core('ClusterClass'), plural: 'clusterclasses' },
   old: {
     machineDeployment: core<MachineDeployment>('MachineDeployment', 'v1beta1'),
     machineSet: core<MachineSet>('MachineSet', 'v1beta1'),
@@ -133,7 +141,11 @@ export const capiKinds = {
 
 export const testKinds = {
   cluster: own('TestCluster'),
-  controlPlane: own('TestControlPlane'),
+  clusterTemplate: own('TestClusterTemplate'),
+  controlPlane: own<TestControlPlane>('TestControlPlane'),
+  controlPlaneTemplate: own('TestControlPlaneTemplate'),
+  bootstrap: own('TestBootstrap'),
+  bootstrapTemplate: own('TestBootstrapTemplate'),
   machine: own<TestMachine>('TestMachine'),
   machineTemplate: own<TestMachineTemplate>('TestMachineTemplate'),
 } as const

@@ -71,6 +71,7 @@ export class CoreManager {
       `--health-addr=127.0.0.1:${healthPort}`,
       '--diagnostics-address=127.0.0.1:0',
       '--insecure-diagnostics=true',
+      '--feature-gates=ClusterTopology=true',
     ]
     processes.start('cluster-api-manager', binary, args, { ...process.env, ...sparingCollector })
     await Promise.race([this.#untilReady(), processes.failure])

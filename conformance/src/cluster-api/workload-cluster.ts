@@ -3,23 +3,18 @@ import { readFileSync } from 'node:fs'
 import { KubeConfig } from '@kubernetes/client-node'
 import { type KubeObject, kinds, type ResourceType } from '@tenon/api'
 import { isKubeError, type KubeClient } from '@tenon/kube'
-import { type Cluster, capiKinds, ownReference, testKinds } from './kinds.ts'
+import { type Cluster, capiKinds, ownReference, type TestMachineTemplate, testKinds } from './kinds.ts'
 
 /** The Secret with the bootstrap data of Machines; it exists already, so that no bootstrap provider is needed. */
 export const bootstrapSecret = 'bootstrap'
 
-/**
- * Creates a Cluster whose infrastructure and control plane exist already, and its namespace; both have this
- * name.
- * @param kubeconfigPath how to reach the cluster.
- */
-export async function createCluster(client: KubeClient, name: string, kubeconfigPath: string): Promise<void> {
+/** Creates the namespace of a Cluster of this name, and the Secrets that it and its Machines need. */
+async function createSecrets(client: KubeClient, name: string, kubeconfigPath: string): Promise<void> {
   await client
     .create(kinds.namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
     .catch((error: unknown) => {
       if (!isKubeError(error, 'alreadyExists')) throw error
     })
-  const metadata = { name, namespace: name }
   const cluster = { 'cluster.x-k8s.io/cluster-name': name }
   const kubeconfig = readFileSync(kubeconfigPath, 'utf8')
   for (const [secret, value] of [
@@ -37,6 +32,16 @@ export async function createCluster(client: KubeClient, name: string, kubeconfig
       if (!isKubeError(error, 'alreadyExists')) throw error
     })
   }
+}
+
+/**
+ * Creates a Cluster whose infrastructure and control plane exist already, and its namespace; both have this
+ * name.
+ * @param kubeconfigPath how to reach the cluster.
+ */
+export async function createCluster(client: KubeClient, name: string, kubeconfigPath: string): Promise<void> {
+  await createSecrets(client, name, kubeconfigPath)
+  const metadata = { name, namespace: name }
   const controlPlaneEndpoint = endpointOf(kubeconfigPath)
   await createWithStatus(client, testKinds.cluster, {
     metadata,
@@ -59,6 +64,59 @@ export async function createCluster(client: KubeClient, name: string, kubeconfig
     },
   }
   await client.create(capiKinds.cluster, object)
+}
+
+export interface TopologyParts {
+  /** Of the Cluster, its namespace, its ClusterClass and its MachineDeployment. */
+  readonly name: string
+  readonly version: string
+  readonly annotations: Readonly<Record<string, string>>
+  readonly machine: TestMachineTemplate['spec']['template']['spec']
+}
+
+/** Creates a Cluster of a ClusterClass, with one MachineDeployment whose replicas the topology leaves to others. */
+export async function createTopology(
+  client: KubeClient,
+  { name, version, annotations, machine }: TopologyParts,
+  kubeconfigPath: string,
+): Promise<void> {
+  await createSecrets(client, name, kubeconfigPath)
+  const metadata = { name, namespace: name }
+  const reference = async (type: ResourceType, spec: object) => {
+    const apiVersion = `${type.group}/${type.version}`
+    const object: KubeObject & { readonly spec: object } = {
+      apiVersion,
+      kind: type.kind,
+      metadata,
+      spec: { template: { spec } },
+    }
+    await client.create(type, object)
+    return { templateRef: { apiVersion, kind: type.kind, name } }
+  }
+  const infrastructure = await reference(testKinds.clusterTemplate, {
+    controlPlaneEndpoint: endpointOf(kubeconfigPath),
+  })
+  const controlPlane = await reference(testKinds.controlPlaneTemplate, {})
+  const bootstrap = await reference(testKinds.bootstrapTemplate, {})
+  const machines = await reference(testKinds.machineTemplate, machine)
+  const workers = [
+    { class: 'workers', bootstrap, infrastructure: machines, naming: { template: '{{ .cluster.name }}' } },
+  ]
+  const spec = { infrastructure, controlPlane, workers: { machineDeployments: workers } }
+  const apiVersion = 'cluster.x-k8s.io/v1beta2'
+  const clusterClass: KubeObject & { readonly spec: object } = {
+    apiVersion,
+    kind: 'ClusterClass',
+    metadata,
+    spec,
+  }
+  await client.create(capiKinds.clusterClass, clusterClass)
+  const topology = {
+    classRef: { name },
+    version,
+    workers: { machineDeployments: [{ class: 'workers', name, metadata: { annotations } }] },
+  }
+  await client.create(capiKinds.cluster, { apiVersion, kind: 'Cluster', metadata, spec: { topology } })
 }
 
 /** Whether the controllers of Cluster API consider its control plane ready and are connected to it. */

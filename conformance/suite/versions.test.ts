@@ -1,0 +1,284 @@
+/** What depends on the version of Kubernetes, on a real control plane of that version (docs/design/0012). */
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, afterEach, before, describe, test } from 'node:test'
+import { minorOf } from '@tenon/api'
+import { Cluster, sharedControlPlane, type TestObject, until } from './cluster.ts'
+import { Controller, crdsYaml } from './tenon.ts'
+
+const karpenter = 'karpenter.sh/v1'
+const kwok = 'karpenter.kwok.sh/v1alpha1'
+const pool = 'versions'
+const poolLabel = 'karpenter.sh/nodepool'
+const driver = 'gpu.example.com'
+const gpu = 'example.com/gpu'
+const offerings = [{ zone: 'zone-a', capacityType: 'on-demand', price: 1 }]
+const aType = { architecture: 'amd64', operatingSystems: ['linux'], resources: { cpu: '4', memory: '16Gi' } }
+/** The cheaper type has no device. */
+const types = [
+  { ...aType, name: 'plain', offerings },
+  {
+    ...aType,
+    name: 'gpu',
+    offerings: [{ ...offerings[0], price: 4 }],
+    resourceSliceTemplates: [
+      { driver, pool: 'gpus', devices: Array.from({ length: 5 }, (_, index) => ({ name: `gpu-${index}` })) },
+    ],
+  },
+]
+
+/** A pod for nodes of the pool; without requests it asks for half a CPU. */
+function aPod(
+  name: string,
+  spec: object = {},
+  requests: object = { cpu: '500m' },
+  namespace = 'default',
+): TestObject {
+  const limits = Object.fromEntries(Object.entries(requests).filter(([key]) => key.includes('/')))
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace, labels: { app: pool } },
+    spec: {
+      terminationGracePeriodSeconds: 0,
+      nodeSelector: { [poolLabel]: pool },
+      containers: [{ name: 'main', image: 'registry.k8s.io/pause:3.10', resources: { requests, limits } }],
+      ...spec,
+    },
+  }
+}
+
+function requestsOf(claim: TestObject | undefined): Readonly<Record<string, string>> {
+  const { requests = {} } = (claim?.spec?.['resources'] ?? {}) as {
+    readonly requests?: Readonly<Record<string, string>>
+  }
+  return requests
+}
+
+describe('what depends on the version of Kubernetes', () => {
+  let controlPlane: Awaited<ReturnType<typeof sharedControlPlane>>
+  let cluster: Cluster
+  let controller: Controller
+  let folder: string
+  let minor: number
+
+  const kubectl = (args: readonly string[], input = ''): string =>
+    execFileSync(
+      join(controlPlane.binDir, 'kubectl'),
+      ['--kubeconfig', controlPlane.kubeconfigPath, ...args],
+      { input, encoding: 'utf8' },
+    )
+  const logOf = () => readFileSync(join(folder, 'controller.log'), 'utf8')
+  const nodeClaims = () => cluster.list(karpenter, 'NodeClaim', undefined, `${poolLabel}=${pool}`)
+  const nodes = () => cluster.list('v1', 'Node', undefined, `${poolLabel}=${pool}`)
+  const podNow = (name: string) => cluster.get('v1', 'Pod', name, 'default')
+  const untilRunning = (name: string) =>
+    until(`${name} runs`, 90, async () => {
+      controller.assertRunning()
+      const pod = await podNow(name)
+      return pod?.status?.phase === 'Running' && pod
+    })
+  const untilEmpty = () => until('all nodes are gone', 120, async () => (await nodes()).length === 0)
+  const deletePods = async (...names: readonly string[]) => {
+    for (const name of names) await cluster.delete('v1', 'Pod', name, 'default')
+  }
+  /** What Tenon says of a pod that it does not serve. */
+  const reasonOf = (name: string) =>
+    until(`Tenon says why ${name} waits`, 60, async () => {
+      const events = (await cluster.list('v1', 'Event', 'default')) as readonly (TestObject & {
+        readonly involvedObject?: { readonly name?: string }
+        readonly message?: string
+        readonly reportingComponent?: string
+      })[]
+      return events.find(
+        ({ involvedObject, reportingComponent }) =>
+          involvedObject?.name === name && reportingComponent !== 'default-scheduler',
+      )?.message
+    })
+
+  before(async () => {
+    controlPlane = await sharedControlPlane()
+    cluster = new Cluster(controlPlane.kubeconfigPath)
+    const version = JSON.parse(kubectl(['version', '-o', 'json'])) as {
+      readonly serverVersion: { readonly gitVersion: string }
+    }
+    minor = minorOf(version.serverVersion.gitVersion) ?? 0
+    folder = mkdtempSync(join(tmpdir(), 'tenon-versions-'))
+    const typesPath = join(folder, 'types.json')
+    writeFileSync(typesPath, JSON.stringify(types))
+    controller = new Controller(controlPlane.kubeconfigPath, join(folder, 'controller.log'), {
+      DISABLE_LEADER_ELECTION: 'true',
+      INSTANCE_TYPES_FILE_PATH: typesPath,
+    })
+    kubectl(['apply', '--server-side', '-f', '-'], crdsYaml())
+    await until('the definitions are served', 20, () =>
+      nodeClaims().then(
+        () => true,
+        () => false,
+      ),
+    )
+    await cluster.create({ apiVersion: kwok, kind: 'KWOKNodeClass', metadata: { name: pool }, spec: {} })
+    await cluster.create({
+      apiVersion: karpenter,
+      kind: 'NodePool',
+      metadata: { name: pool },
+      spec: {
+        disruption: {
+          consolidationPolicy: 'WhenEmpty',
+          consolidateAfter: '2s',
+          budgets: [{ nodes: '100%' }],
+        },
+        template: {
+          spec: {
+            nodeClassRef: { group: 'karpenter.kwok.sh', kind: 'KWOKNodeClass', name: pool },
+            requirements: [{ key: 'kubernetes.io/os', operator: 'In', values: ['linux'] }],
+          },
+        },
+      },
+    })
+    controller.start()
+  })
+
+  afterEach((context) => {
+    if ('passed' in context && !context.passed)
+      process.stderr.write(logOf().split('\n').slice(-40).join('\n'))
+  })
+
+  after(async () => {
+    try {
+      kubectl(['delete', 'pods', '-l', `app=${pool}`, '--wait=false'])
+      await cluster.delete(karpenter, 'NodePool', pool)
+      await untilEmpty()
+    } finally {
+      await controller.end('SIGTERM')
+      await cluster.delete(kwok, 'KWOKNodeClass', pool)
+      if (minor >= 34) {
+        kubectl(['delete', 'deviceclasses', '--all', '--wait=false'])
+        kubectl(['delete', 'resourceslices', '--all', '--wait=false'])
+      }
+      rmSync(folder, { recursive: true, force: true })
+      await controlPlane.stop()
+    }
+  })
+
+  test('VER-38 requests of the pod level count where the server keeps them', async () => {
+    await cluster.create(aPod('pod-level', { resources: { requests: { cpu: '2' } } }, { cpu: '1' }))
+    await untilRunning('pod-level')
+    const [claim] = await nodeClaims()
+    assert.equal(requestsOf(claim)['cpu'], minor >= 34 ? '2' : '1')
+  })
+
+  test('VER-42 a pod that another scheduler has nominated keeps its node, until it has gone', async () => {
+    const [node] = await nodes()
+    const name = node?.metadata?.name ?? ''
+    await cluster.create(aPod('nominated', { schedulerName: 'another' }))
+    const patch = JSON.stringify({ status: { nominatedNodeName: name } })
+    kubectl(['patch', 'pod', 'nominated', '--subresource=status', '--type=merge', '-p', patch])
+    await deletePods('pod-level')
+    await until('the pod has gone', 20, async () => (await podNow('pod-level')) === undefined)
+    const endsAt = performance.now() + 12_000
+    await until('some time passes', 20, async () => {
+      assert.deepEqual(
+        (await nodes()).map(({ metadata }) => metadata?.name),
+        [name],
+      )
+      assert.equal((await nodeClaims())[0]?.metadata?.deletionTimestamp, undefined)
+      return performance.now() > endsAt
+    })
+    await deletePods('nominated')
+    await untilEmpty()
+  })
+
+  test('VER-54 the budget of a namespace that goes does not hold a drain', async () => {
+    const namespace = 'tenon-dying'
+    await cluster.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } })
+    await cluster.create(aPod('guarded', {}, { cpu: '500m' }, namespace))
+    await cluster.create({
+      apiVersion: 'policy/v1',
+      kind: 'PodDisruptionBudget',
+      metadata: { name: 'guard', namespace },
+      spec: { maxUnavailable: 0, selector: { matchLabels: { app: pool } } },
+    })
+    await until('the pod runs', 90, async () => {
+      const now = await cluster.get('v1', 'Pod', 'guarded', namespace)
+      return now?.status?.phase === 'Running'
+    })
+    const [claim] = await nodeClaims()
+    await cluster.delete(karpenter, 'NodeClaim', claim?.metadata?.name ?? '')
+    await until('the drain is held by the budget', 30, () =>
+      Promise.resolve(kubectl(['get', 'events', '-A', '-o', 'json']).includes('FailedDraining')),
+    )
+    await cluster.delete('v1', 'Namespace', namespace)
+    await untilEmpty()
+    await until('the namespace has gone', 60, async () => {
+      return (await cluster.get('v1', 'Namespace', namespace)) === undefined
+    })
+  })
+
+  test('VER-22 a pod whose feature no kubelet declares gets no node, and the feature is named', async (t) => {
+    if (minor < 36) return t.skip('the server drops the field')
+    const rule = { action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }
+    const container = {
+      name: 'main',
+      image: 'registry.k8s.io/pause:3.10',
+      restartPolicy: 'Never',
+      restartPolicyRules: [rule],
+    }
+    await cluster.create(aPod('restarting', { containers: [container] }))
+    assert.match(await reasonOf('restarting'), /RestartAllContainersOnContainerExits/)
+    assert.deepEqual(await nodeClaims(), [])
+    await deletePods('restarting')
+  })
+
+  test('VER-10 VER-12 VER-15 extended resources get nodes with devices, by each name of their class', async (t) => {
+    if (minor < 36) return t.skip('the feature is off')
+    await cluster.create({
+      apiVersion: 'resource.k8s.io/v1',
+      kind: 'DeviceClass',
+      metadata: { name: 'gpu' },
+      spec: {
+        extendedResourceName: gpu,
+        selectors: [{ cel: { expression: `device.driver == '${driver}'` } }],
+      },
+    })
+    await cluster.create(aPod('by-name', {}, { cpu: '500m', [gpu]: '1' }))
+    await untilRunning('by-name')
+    const [claim] = await nodeClaims()
+    assert.equal(claim?.metadata?.annotations?.['karpenter.sh/requested-dra-drivers'], driver)
+    assert.equal(claim.metadata.labels?.['node.kubernetes.io/instance-type'], 'gpu')
+    assert.ok(!Object.hasOwn(requestsOf(claim), gpu), 'devices serve it')
+    await cluster.create(aPod('by-class', {}, { cpu: '500m', 'deviceclass.resource.kubernetes.io/gpu': '1' }))
+    await untilRunning('by-class')
+    assert.equal((await nodeClaims()).length, 1)
+    // An ordinary init container reuses what later containers have: four devices, where three are free.
+    const asking = (name: string, count: string) => ({
+      name,
+      image: 'registry.k8s.io/pause:3.10',
+      resources: { requests: { [gpu]: count }, limits: { [gpu]: count } },
+    })
+    await cluster.create(
+      aPod('in-turn', {
+        initContainers: [asking('first', '4')],
+        containers: [asking('one', '1'), asking('two', '2')],
+      }),
+    )
+    await until('it gets a node of its own', 60, async () => {
+      controller.assertRunning()
+      return (await nodeClaims()).length === 2
+    })
+    await until('it is bound', 60, async () => (await podNow('in-turn'))?.spec?.['nodeName'] !== undefined)
+    const made = (await cluster.list('resource.k8s.io/v1', 'ResourceClaim', 'default')).find(
+      ({ metadata }) => metadata?.ownerReferences?.some(({ name }) => name === 'in-turn') === true,
+    )
+    const { allocation } = (made?.status ?? {}) as {
+      readonly allocation?: { readonly devices: { readonly results: readonly { readonly device: string }[] } }
+    }
+    const devices = (allocation?.devices.results ?? []).map(({ device }) => device)
+    assert.equal(new Set(devices).size, 4, devices.join(', '))
+    await deletePods('by-name', 'by-class', 'in-turn')
+    await untilEmpty()
+  })
+})
