@@ -40,7 +40,8 @@ const alone: ReadonlySet<string> = new Set(['scheduling-proof', 'gangs', 'gang-f
 const selfMade: ReadonlySet<string> = new Set(['gangs', 'gang-features', 'upgrade'])
 /**
  * Run only if they are named. The results for Cluster API change only with its pinned version; gangs take
- * minutes in which nothing else can run; requests take minutes of mere waiting; an upgrade needs two versions; versions are played every night.
+ * minutes in which nothing else can run; requests take minutes of mere waiting; an upgrade needs two versions;
+ * what depends on versions is played every night.
  */
 const onDemand: ReadonlySet<string> = new Set([
   'cluster-api',
@@ -179,6 +180,8 @@ function readArguments(): Arguments | undefined {
     })
     const strange = positionals.find((name) => !existsSync(join(suiteFolder, `${name}.test.ts`)))
     if (strange !== undefined) throw new Error(`there is no file ${strange}.test.ts in conformance/suite`)
+    if (values.record === true && positionals.length > 0)
+      throw new Error('--record is for the whole suite, without names of files')
     if (values.kubernetes !== undefined) process.env['TENON_KUBERNETES'] = values.kubernetes
     const pattern = values['test-name-pattern']
     return {
