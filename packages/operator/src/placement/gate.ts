@@ -39,15 +39,15 @@ export class PlacementGate {
   }
 
   /**
-   * Resolves when it is known whether the gate is on. Asks for the version again in the background, once a minute. Never
-   * rejects.
+   * Resolves when the server's version is known as it was within the last minute, or cannot be asked for: a control plane may
+   * be upgraded under a running controller. Never rejects.
    */
   settled(): Promise<void> {
-    this.#settling ??= this.#settle()
     if (this.#askAgainAtMs !== undefined && this.#clock.monotonic() >= this.#askAgainAtMs) {
       this.#askAgainAtMs = undefined
-      void this.#ask()
+      this.#settling = undefined
     }
+    this.#settling ??= this.#ask()
     return this.#settling
   }
 
@@ -97,11 +97,6 @@ export class PlacementGate {
     return this.#clock.monotonic() < this.#refusedUntilMs
   }
 
-  async #settle(): Promise<void> {
-    await this.#ask()
-    this.#isSettled = true
-  }
-
   async #ask(): Promise<void> {
     const { plannedPlacement } = this.#settings.featureGates
     const isWanted = this.keepsPlans
@@ -122,6 +117,7 @@ export class PlacementGate {
           { error },
         )
     } finally {
+      this.#isSettled = true
       this.#askAgainAtMs = this.#clock.monotonic() + askAgainMs
     }
   }

@@ -78,6 +78,7 @@ export async function gathered(
   const placementGate = {
     improvementFor: () => ({}),
     minor: 36,
+    settled: () => Promise.resolve(),
   } as const
   const launchGuard = { onTrial: () => offeringsOnTrial }
   const inputs = new SchedulingInputs({

@@ -63,7 +63,7 @@ type InputSources = ClusterSources &
     readonly state: Pick<ClusterState, 'limitReservations' | 'storageCapacity' | 'unreadableNodeText'>
     readonly settings: Pick<Settings, 'preferences' | 'minValues' | 'featureGates'>
     readonly provider: Pick<CloudProvider, 'kubeletVersion' | 'reservationLabel'>
-    readonly placementGate: Pick<PlacementGate, 'improvementFor' | 'minor'>
+    readonly placementGate: Pick<PlacementGate, 'improvementFor' | 'minor' | 'settled'>
     readonly launchGuard: Pick<LaunchGuard, 'onTrial'>
     readonly slicing: Slicing
   }
@@ -131,6 +131,7 @@ export class SchedulingInputs {
     signal: AbortSignal,
   ): Promise<GatheredInput> {
     const { placementGate, slicing, state } = this.#sources
+    await placementGate.settled()
     const listed = await Promise.all(
       eligiblePools(this.#sources).map((pool) => expectedTypes(this.#sources, pool, signal)),
     )
