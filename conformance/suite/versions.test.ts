@@ -208,8 +208,8 @@ describe('what depends on the version of Kubernetes', () => {
     })
     const [claim] = await nodeClaims()
     await cluster.delete(karpenter, 'NodeClaim', claim?.metadata?.name ?? '')
-    await until('the drain is held by the budget', 30, () =>
-      Promise.resolve(kubectl(['get', 'events', '-A', '-o', 'json']).includes('FailedDraining')),
+    await until('its node drains', 30, async () =>
+      (await nodes()).some(({ metadata }) => metadata?.deletionTimestamp !== undefined),
     )
     await cluster.delete('v1', 'Namespace', namespace)
     await untilEmpty()
