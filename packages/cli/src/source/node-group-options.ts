@@ -1,5 +1,5 @@
-/** Options of commands that look at node groups, named as those of `tenon cluster-autoscaler`. */
-import { Option } from 'commander'
+/** Options of commands that also look at node groups, named as those of `tenon cluster-autoscaler`. */
+import { type Command, Option } from 'commander'
 import { collect } from '../command-line.ts'
 import { builtInProviders } from '../providers.ts'
 
@@ -8,26 +8,33 @@ const clouds = builtInProviders.flatMap(({ name, nodeGroupsCloud = name, nodeGro
   nodeGroups === undefined ? [] : [nodeGroupsCloud],
 )
 
-/** Each call makes a new option, as an option belongs to one command. */
-export const nodeGroupOptions: Readonly<
-  Record<'cloudProvider' | 'cloudConfig' | 'discovery' | 'nodes', () => Option>
-> = {
-  cloudProvider: () =>
-    new Option(
+/** Adds `--mode`, and which cloud and groups it is about. */
+export function addNodeGroupOptions(command: Command): Command {
+  return command
+    .addOption(
+      new Option('--mode <name>', 'what is to add and remove nodes: NodePools, or node groups of the cloud')
+        .choices(['nodepools', 'cluster-autoscaler'])
+        .default('nodepools'),
+    )
+    .option(
       '--cloud-provider <name>',
       `${only} the cloud of the node groups, ${clouds.join(' or ')} (default: that of the running autoscaler or of the nodes)`,
-    ),
-  cloudConfig: () =>
-    new Option(
+    )
+    .option(
       '--cloud-config <path>',
       `${only} kubeconfig of the management cluster, where node groups are objects of one (default: the cluster itself)`,
-    ),
-  discovery: () =>
-    new Option('--node-group-auto-discovery <spec>', `${only} which objects are node groups; can be repeated`)
-      .argParser(collect)
-      .default([], 'as the autoscaler runs'),
-  nodes: () =>
-    new Option('--nodes <min:max:name>', `${only} bounds of a node group; can be repeated`)
-      .argParser(collect)
-      .default([], 'as the autoscaler runs'),
+    )
+    .addOption(
+      new Option(
+        '--node-group-auto-discovery <spec>',
+        `${only} which objects are node groups; can be repeated`,
+      )
+        .argParser(collect)
+        .default([], 'as the autoscaler runs'),
+    )
+    .addOption(
+      new Option('--nodes <min:max:name>', `${only} bounds of a node group; can be repeated`)
+        .argParser(collect)
+        .default([], 'as the autoscaler runs'),
+    )
 }

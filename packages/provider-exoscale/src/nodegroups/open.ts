@@ -6,7 +6,7 @@ import { NodeGroupApi } from './call-api.ts'
 import { groupChartValues } from './chart-values.ts'
 import { ExoscaleNodeGroups } from './node-groups.ts'
 import { groupPreflight } from './preflight.ts'
-import { readNodeGroupSettings } from './settings.ts'
+import { readNodeGroupSettings } from '../api/node-group-settings.ts'
 
 /** A loop waits for these calls, so they time out sooner than those of launches. */
 const patience = { maxAttempts: 3, attemptTimeoutMs: 20_000 } as const

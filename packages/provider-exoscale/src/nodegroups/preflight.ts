@@ -14,7 +14,7 @@ import { routeTo } from '../api/connection/proxy.ts'
 import { answered, nobody } from '../preflight/operations.ts'
 import { NodeGroupApi } from './call-api.ts'
 import { ExoscaleNodeGroups } from './node-groups.ts'
-import { readNodeGroupSettings } from './settings.ts'
+import { readNodeGroupSettings } from '../api/node-group-settings.ts'
 import { parseSpec } from './specs.ts'
 
 /** A user waits, so calls time out sooner than those of a loop. */

@@ -4,7 +4,7 @@ import { inspect } from 'node:util'
 import { type NodeGroupDependencies, ProviderSettingError } from '@tenon/provider'
 import { SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 import { nodeGroupModule } from './open.ts'
-import { readNodeGroupSettings } from './settings.ts'
+import { readNodeGroupSettings } from '../api/node-group-settings.ts'
 
 const env = { EXOSCALE_ZONE: 'ch-gva-2', EXOSCALE_API_KEY: 'EXOkey', EXOSCALE_API_SECRET: 'hidden-value' }
 

@@ -12,7 +12,7 @@ import { ExoscaleClient } from '../api/client.ts'
 import { HttpsTransport } from '../api/https-transport.ts'
 import type { InstancePool, SksCluster } from '../api/types.ts'
 import { parseProviderId } from '../identifiers.ts'
-import { readNodeGroupSettings } from '../nodegroups/settings.ts'
+import { readNodeGroupSettings } from '../api/node-group-settings.ts'
 import { exoscaleNodeClassKind } from '../nodeclass/types.ts'
 import { nodeClassSpecOf, nodepoolGroup, poolGroup } from './groups.ts'
 

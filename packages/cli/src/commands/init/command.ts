@@ -1,12 +1,12 @@
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import type { InitFlags } from './run.ts'
 import type { Io } from '../../io.ts'
 import { builtInProviders } from '../../providers.ts'
 import { duration, examples } from '../../command-line.ts'
-import { nodeGroupOptions } from '../../source/node-group-options.ts'
+import { addNodeGroupOptions } from '../../source/node-group-options.ts'
 
 export function addInit(program: Command, io: Io): void {
-  program
+  const command = program
     .command('init')
     .summary('Write NodePools, or chart values, for the node groups that a cluster has')
     .description(
@@ -18,15 +18,7 @@ export function addInit(program: Command, io: Io): void {
       '--provider <name>',
       `${builtInProviders.map(({ name }) => name).join(', ')}, or a provider module (default: that of the nodes)`,
     )
-    .addOption(
-      new Option('--mode <name>', 'what is to add and remove nodes: NodePools, or node groups of the cloud')
-        .choices(['nodepools', 'cluster-autoscaler'])
-        .default('nodepools'),
-    )
-    .addOption(nodeGroupOptions.cloudProvider())
-    .addOption(nodeGroupOptions.cloudConfig())
-    .addOption(nodeGroupOptions.discovery())
-    .addOption(nodeGroupOptions.nodes())
+  addNodeGroupOptions(command)
     .option('--request-timeout <duration>', 'how long each request may take', duration, 30_000)
     .addHelpText(
       'after',

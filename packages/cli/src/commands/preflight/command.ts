@@ -3,10 +3,10 @@ import type { PreflightFlags } from './run.ts'
 import type { Io } from '../../io.ts'
 import { builtInProviders } from '../../providers.ts'
 import { collect, couldNotRun, duration, examples, exitWith } from '../../command-line.ts'
-import { nodeGroupOptions } from '../../source/node-group-options.ts'
+import { addNodeGroupOptions } from '../../source/node-group-options.ts'
 
 export function addPreflight(program: Command, io: Io): void {
-  program
+  const command = program
     .command('preflight')
     .summary('Check whether a cluster is ready for an installation or upgrade')
     .description(
@@ -31,15 +31,7 @@ export function addPreflight(program: Command, io: Io): void {
       'pods of the controller that need room (default: as they run, else 1)',
       count,
     )
-    .addOption(
-      new Option('--mode <name>', 'what is to add and remove nodes: NodePools, or node groups of the cloud')
-        .choices(['nodepools', 'cluster-autoscaler'])
-        .default('nodepools'),
-    )
-    .addOption(nodeGroupOptions.cloudProvider())
-    .addOption(nodeGroupOptions.cloudConfig())
-    .addOption(nodeGroupOptions.discovery())
-    .addOption(nodeGroupOptions.nodes())
+  addNodeGroupOptions(command)
     .option(
       '--allow-scale-to-zero',
       'with --mode cluster-autoscaler: groups may have no node at all (default: as the autoscaler runs)',
