@@ -39,14 +39,17 @@ export function hostPortOf(
 
 const isUnspecified = (ip: string) => ip === '0.0.0.0' || ip === '::'
 
-/** Whether `used` takes any of `wanted`. */
+/** Whether `used` takes any of `wanted`. Grows with the sum of both, as a pod may ask for thousands. */
 export function portsClash(wanted: readonly HostPort[], used: readonly HostPort[]): boolean {
-  return wanted.some((a) =>
-    used.some(
-      (b) =>
-        a.port === b.port &&
-        a.protocol === b.protocol &&
-        (a.ip === b.ip || isUnspecified(a.ip) || isUnspecified(b.ip)),
-    ),
+  const numbers = new Set(wanted.map(({ port }) => port))
+  const near = used.filter(({ port }) => numbers.has(port))
+  if (near.length === 0) return false
+  const socket = ({ port, protocol }: HostPort) => `${protocol}/${port}`
+  const address = (port: HostPort) => `${socket(port)}/${isUnspecified(port.ip) ? '*' : port.ip}`
+  const taken = new Set(near.flatMap((port) => [socket(port), address(port)]))
+  return wanted.some((port) =>
+    isUnspecified(port.ip)
+      ? taken.has(socket(port))
+      : taken.has(address(port)) || taken.has(`${socket(port)}/*`),
   )
 }
