@@ -58,9 +58,9 @@ export interface OfflineFinding {
 
 /** Instance types of a NodePool. */
 export interface OfflineTypes {
-  /** In the selected zone. */
+  /** Types that are offered in the zone that the node class selects. */
   readonly offered: readonly InstanceType[]
-  /** In any zone. */
+  /** Types that are offered in any zone. */
   readonly known: readonly InstanceType[]
   /** Set if other types may exist: a NodePool for which none is suitable is not a problem then. */
   readonly isPartial?: true

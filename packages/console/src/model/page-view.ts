@@ -20,7 +20,7 @@ export type PagePicture = Omit<ConsoleView, TableName> & {
 
 export type PageNodeRow = PageRows['nodes']
 
-/** In a large cluster this is less than a third of everything. */
+/** Leaves out what the page does not show; in a large cluster less than a third remains. */
 export function pageView(view: ConsoleView): PageView {
   return {
     ...view,

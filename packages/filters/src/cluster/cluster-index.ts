@@ -110,7 +110,7 @@ export class ClusterIndex {
     this.#version++
   }
 
-  /** How many assigned pods mount a claim (`namespace/name`). */
+  /** UIDs of the assigned pods that mount a PersistentVolumeClaim (`namespace/name`). */
   claimUsers(claim: string): ReadonlySet<string> | undefined {
     return this.#claimUsers.get(claim)
   }

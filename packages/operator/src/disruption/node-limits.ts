@@ -40,7 +40,7 @@ export function reportNodeLimit(
   state.rollouts.limit(pool.metadata.name, because)
 }
 
-/** The same by name, if the pool is full. @returns the text for events of its nodes. */
+/** Records the same on the NodePool of this name if it is full. @returns the text for events of its nodes. */
 export function reportFull(parts: NodeLimitParts, name: string): string | undefined {
   const full = whyFull(parts, name)
   const pool = parts.caches.nodePools.get({ name })
