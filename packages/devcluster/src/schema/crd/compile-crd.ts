@@ -30,8 +30,22 @@ export type CompiledCrd =
   | { readonly definitions: readonly CustomDefinition[]; readonly errors?: undefined }
   | { readonly errors: readonly FieldError[]; readonly definitions?: undefined }
 
+/** By spec: one is checked, then stored and served as it is. */
+const compiledSpecs = new WeakMap<object, { readonly name: string; readonly compiled: CompiledCrd }>()
+
 /** Converts a CRD to the definitions of its served versions, or returns its problems. */
 export function compileCrd(crd: StoredObject): CompiledCrd {
+  const { spec } = crd
+  const { name } = crd.metadata
+  if (typeof spec !== 'object' || spec === null) return compile(crd)
+  const known = compiledSpecs.get(spec)
+  if (known?.name === name) return known.compiled
+  const compiled = compile(crd)
+  compiledSpecs.set(spec, { name, compiled })
+  return compiled
+}
+
+function compile(crd: StoredObject): CompiledCrd {
   const errors = definitionErrors(crd)
   if (errors.length > 0) return { errors }
   const spec = crd['spec'] as CustomResourceDefinitionSpec
