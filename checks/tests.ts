@@ -15,7 +15,7 @@ const root = resolve(import.meta.dirname, '..')
 const testProcess = join(import.meta.dirname, 'test-process.ts')
 /** Simulated clouds validate requests in every test file, through modules that are preloaded. */
 const watchers = globSync('simulators/*/src/**/watch.test-support.ts', { cwd: root })
-const filesPerProcess = 16
+const filesPerProcess = 32
 /** More processes than processors: those of the first batches mostly wait. */
 const waitingLanes = 2
 const lanes = Number(process.env['TENON_TEST_PROCESSES'] ?? availableParallelism() + waitingLanes)
@@ -37,6 +37,8 @@ const longestFirst = [
 ].map((name) => `${name}.test.ts`)
 /** Root hooks would apply to other files of the process, and measurements would include them. */
 const needsOwnProcess = /^(before|after)(Each)?\(|process\.(cpuUsage|memoryUsage|chdir|exitCode)/m
+/** Imported by tests of commands that start processes, and wait for them, for sockets and for real time. */
+const startsProcesses = /'node:child_process'|\/(tenon-process|screen)\.test-support\.ts'/
 
 /** The files of one process. */
 interface Batch {
@@ -79,17 +81,16 @@ function batchesOf(files: readonly string[]): Batches {
   }
 }
 
-/** Tests of commands start processes and wait for sockets and real time. */
 function isWaiting(file: string): boolean {
-  return file.startsWith('packages/cli/')
+  return file.startsWith('packages/cli/') && startsProcesses.test(textOf(file))
 }
 
 function isAlone(file: string): boolean {
-  return (
-    isWaiting(file) ||
-    longestFirst.includes(file) ||
-    needsOwnProcess.test(readFileSync(join(root, file), 'utf8'))
-  )
+  return isWaiting(file) || longestFirst.includes(file) || needsOwnProcess.test(textOf(file))
+}
+
+function textOf(file: string): string {
+  return readFileSync(join(root, file), 'utf8')
 }
 
 /** Neighbouring files take similar time, so they go to different processes. */
