@@ -11,8 +11,12 @@ const root = resolve(import.meta.dirname, '..')
 const { scripts } = JSON.parse(readFileSync(resolve(root, 'package.json'), 'utf8')) as {
   readonly scripts: Readonly<Record<string, string>>
 }
-/** Without npm, which takes longer to start than some checks run. */
+/**
+ * Without npm, which takes longer to start than some checks run. The type checkers are Go programs that may use 2 GB,
+ * and with that spend a tenth less of their processor time on garbage.
+ */
 const env = {
+  GOGC: '600',
   ...process.env,
   PATH: [resolve(root, 'node_modules/.bin'), process.env['PATH'] ?? ''].join(delimiter),
 }
