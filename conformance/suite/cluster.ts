@@ -5,6 +5,7 @@ import {
   KubernetesObjectApi,
   PatchStrategy,
 } from '@kubernetes/client-node'
+import { minorOf } from '@tenon/api'
 import { SystemClock } from '@tenon/runtime'
 import { type ControlPlane, startControlPlane } from '../src/control-plane.ts'
 import { readState } from '../src/state.ts'
@@ -26,6 +27,12 @@ export interface TestObject extends KubernetesObject {
     readonly nodeInfo?: { readonly kubeletVersion: string }
     readonly conditions?: readonly { readonly type: string; readonly status: string }[]
   }
+}
+
+export interface SharedControlPlane
+  extends Pick<ControlPlane, 'kubeconfigPath' | 'binDir' | 'version' | 'stop'> {
+  /** Of the API server, such as 36. */
+  readonly minor: number
 }
 
 const clock = new SystemClock()
@@ -121,13 +128,18 @@ export function untilInitialized(cluster: Cluster, seconds: number, pool?: strin
 }
 
 /** The control plane that the runner started for the whole suite, or one for this file alone. */
-export async function sharedControlPlane(): Promise<
-  Pick<ControlPlane, 'kubeconfigPath' | 'binDir' | 'stop'>
-> {
+export async function sharedControlPlane(): Promise<SharedControlPlane> {
   const { TENON_CONFORMANCE_DIR: dir, TENON_CONFORMANCE_BIN: binDir } = process.env
   const state = dir === undefined ? undefined : readState(dir)
-  if (state === undefined || binDir === undefined) return startControlPlane()
-  return { kubeconfigPath: state.kubeconfigPath, binDir, stop: async () => {} }
+  if (state === undefined || binDir === undefined) return withMinor(await startControlPlane())
+  const { kubeconfigPath, version } = state
+  return withMinor({ kubeconfigPath, binDir, version, stop: async () => {} })
+}
+
+function withMinor(parts: Omit<SharedControlPlane, 'minor'>): SharedControlPlane {
+  const minor = minorOf(parts.version)
+  if (minor === undefined) throw new Error(`the API server says that it is ${parts.version}`)
+  return { ...parts, minor }
 }
 
 /** A Node that kwok manages. */

@@ -21,7 +21,7 @@ import { sharedControlPlane } from './cluster.ts'
 import { crdsYaml } from './tenon.ts'
 
 /** The same cases and the same use of kubectl that the embedded API server is tested with. */
-describe('CRDs on a real API server', () => {
+describe('VER-4 CRDs on a real API server', () => {
   let controlPlane: Awaited<ReturnType<typeof sharedControlPlane>>
   let send: SendRequest
 
@@ -72,7 +72,8 @@ describe('CRDs on a real API server', () => {
   for (const [group, cases] of Object.entries(crdCases)) {
     // Most of the time is spent waiting for the server's disk.
     describe(group, { concurrency: 6 }, () => {
-      for (const [id, each] of cases.entries()) test(each.name, () => holdCase(send, each, id))
+      for (const [id, each] of cases.entries())
+        test(each.name, () => holdCase(send, each, id, controlPlane.minor))
     })
   }
 })

@@ -12,6 +12,7 @@ import {
   saidOf,
 } from '../../packages/devcluster/src/apiserver/not-served-paths.test-support.ts'
 import type { SendRequest } from '../../test/world/src/crds/tests/crd-case.test-support.ts'
+import { imitatedMinor, knownDifferences } from '../src/defaulting/by-minor.ts'
 import { compareServers } from '../src/defaulting/comparison.ts'
 import { createEmbedded } from '../src/defaulting/embedded.ts'
 import { drawDefaultingCase, kindAt, kindCount } from '../src/defaulting/kinds.ts'
@@ -28,9 +29,17 @@ const indices =
     (index) => kinds?.includes(kindAt(index)) ?? true,
   )
 
-test('the embedded API server says of what is not served what kube-apiserver does', async () => {
+/** Why a minor is not compared, if it is not. */
+const skipped = (minor: number): string | undefined =>
+  knownDifferences[minor] === undefined
+    ? `the embedded API server imitates 1.${imitatedMinor}, and how 1.${minor} differs is not known`
+    : undefined
+
+test('the embedded API server says of what is not served what kube-apiserver does', async (t) => {
   const controlPlane = await sharedControlPlane()
   try {
+    const reason = skipped(controlPlane.minor)
+    if (reason !== undefined) return t.skip(reason)
     const real = await administrator(controlPlane.kubeconfigPath)
     await real('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', provisioningRequestCrd)
     const served = nothingThere.filter(([, , said]) => said === 'ok').map(([, path]) => path)
@@ -59,9 +68,11 @@ describe(`defaults and refusals, seed ${seed}`, () => {
   after(() => controlPlane?.stop())
 
   test(`the embedded API server makes of objects what kube-apiserver does, ${indices.length} of ${kindCount} kinds`, async (context) => {
+    const reason = skipped(controlPlane.minor)
+    if (reason !== undefined) return context.skip(reason)
     const embedded = createEmbedded()
     const cases = indices.map((index) => drawDefaultingCase(index, new SeededRandom(`${seed} c${index}`)))
-    const { accepted, found } = await compareServers(cases, real, embedded)
+    const { accepted, found } = await compareServers(cases, real, embedded, controlPlane.minor)
     context.diagnostic(`${cases.length} objects, ${accepted} accepted, ${found.length} different`)
     // A comparison of nothing would hold as well.
     assert.ok(indices.length < kindCount || (accepted > cases.length / 4 && accepted < cases.length))

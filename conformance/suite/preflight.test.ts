@@ -94,13 +94,15 @@ after(async () => {
   await controlPlane.stop()
 })
 
-test('EXP-26 nothing is wrong with a real API server, the roles of the chart and the definitions', async () => {
+test('VER-1 EXP-26 nothing is wrong with a real API server, the roles of the chart and the definitions', async () => {
   const checks = await preflight()
   assert.deepEqual(
     checks.filter(({ status }) => status !== 'ok'),
     [],
   )
-  assert.match(checks.find(({ name }) => name === 'rights')?.message ?? '', /karpenter has all \d+ rights/)
+  const messageOf = (check: string) => checks.find(({ name }) => name === check)?.message ?? ''
+  assert.equal(messageOf('server-version'), `Kubernetes ${controlPlane.version}`)
+  assert.match(messageOf('rights'), /karpenter has all \d+ rights/)
 })
 
 test('EXP-26 a right and a field that are missing are named', async () => {

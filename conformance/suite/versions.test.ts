@@ -5,7 +5,6 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, afterEach, before, describe, test } from 'node:test'
-import { minorOf } from '@tenon/api'
 import { Cluster, sharedControlPlane, type TestObject, until } from './cluster.ts'
 import { Controller, crdsYaml } from './tenon.ts'
 
@@ -102,10 +101,7 @@ describe('what depends on the version of Kubernetes', () => {
   before(async () => {
     controlPlane = await sharedControlPlane()
     cluster = new Cluster(controlPlane.kubeconfigPath)
-    const version = JSON.parse(kubectl(['version', '-o', 'json'])) as {
-      readonly serverVersion: { readonly gitVersion: string }
-    }
-    minor = minorOf(version.serverVersion.gitVersion) ?? 0
+    minor = controlPlane.minor
     folder = mkdtempSync(join(tmpdir(), 'tenon-versions-'))
     const typesPath = join(folder, 'types.json')
     writeFileSync(typesPath, JSON.stringify(types))

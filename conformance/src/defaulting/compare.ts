@@ -24,10 +24,10 @@ export function essenceOf(asked: Fields, { status, body }: ServerAnswer): unknow
 }
 
 /** Fields and types of errors; messages differ in what they quote. */
-function causesOf(status: number, body: Fields): readonly string[] {
-  if (status !== 422) return []
+function causesOf(status: number, body: Fields): Loose {
+  if (status !== 422) return {}
   const causes = list(record(body['details'])['causes']).map(record)
-  return [...new Set(causes.map(({ field, reason }) => `${String(field)} ${String(reason)}`))].toSorted()
+  return Object.fromEntries(causes.map(({ field, reason }) => [`${String(field)} ${String(reason)}`, true]))
 }
 
 /** Fields whose values each server generates. */

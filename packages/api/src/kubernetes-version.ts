@@ -2,7 +2,7 @@
 import type { ResizedRequests } from './pod-requests.ts'
 
 /** Minor versions of Kubernetes 1 that Tenon is tested with; preflight, charts and docs say the same. */
-export const testedMinors = { oldest: 33, newest: 36 } as const
+export const testedMinors = { oldest: 33, newest: 37 } as const
 
 /** From this minor on, kube-scheduler honours `status.nominatedNodeName` whoever wrote it. */
 const nominationsByOthers = 35

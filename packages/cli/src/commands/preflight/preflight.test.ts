@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { karpenterKinds, kinds, type ResourceType } from '@tenon/api'
+import { karpenterKinds, kinds, type ResourceType, testedMinors } from '@tenon/api'
 import { identityAnnotation } from '@tenon/kube'
 import { oneChunk, type Transport } from '@tenon/runtime'
 import { deploymentKind } from '../../source/autoscalers.ts'
@@ -279,6 +279,21 @@ test('EXP-26 every verb that is missing is named, for each resource', async (t) 
   assert.match(message, /get, list, watch, create, patch, delete nodeclaims\.karpenter\.sh;/)
   assert.match(message, /create pods\/eviction/)
   assert.match(message, /patch exoscalenodeclasses\.karpenter\.exoscale\.com\/status/)
+})
+
+test('VER-1 the tested minors are ok, a newer one warns, an older one fails', async (t) => {
+  const { oldest, newest } = testedMinors
+  const statusOn = async (minor: number) => {
+    const results = await (await stood(t, { gitVersion: `v1.${minor}.1` })).run()
+    return results.flatMap((result) => (result.name === 'server-version' ? statusOf(result) : []))
+  }
+  for (const [minor, status] of [
+    [oldest - 1, 'fail'],
+    [oldest, 'ok'],
+    [newest, 'ok'],
+    [newest + 1, 'warn'],
+  ] as const)
+    assert.deepEqual(await statusOn(minor), [status], `1.${minor}`)
 })
 
 test('the page names every check', () => {

@@ -39,6 +39,12 @@ export const capacityBufferCases: readonly CrdCase[] = [
     ),
     ...refuses(`CapacityBuffer ${field}`, /must be of type integer/, ['1', 1.5], counted(field)),
     ...accepts(`BUF-4 API-49 CapacityBuffer ${field}`, [0, 2_147_483_647], counted(field)),
+    {
+      name: `VER-5 CapacityBuffer ${field} of more than 32 bits`,
+      create: counted(field)(3_000_000_000),
+      refused: /must be of type int32/,
+      refusedFrom: 36,
+    },
   ]),
   ...refuses(
     'BUF-4 API-49 CapacityBuffer empty names',

@@ -29,6 +29,8 @@ export interface CrdCase {
   readonly change?: Change
   /** What the refusal says; without it the object must be accepted. */
   readonly refused?: RegExp
+  /** The minor version of Kubernetes that began to refuse it; absent: all do. */
+  readonly refusedFrom?: number
   /** Values that the stored object must have, by their paths. */
   readonly stored?: Readonly<Record<string, unknown>>
 }
@@ -60,8 +62,14 @@ const strict = '?fieldValidation=Strict'
 /**
  * Fails unless the API server decides the case as it must; deletes what it made.
  * @param id tells its object from those of other cases, where several are held at the same time.
+ * @param minor version of Kubernetes; by default one that refuses all that any version does.
  */
-export async function holdCase(send: SendRequest, given: CrdCase, id: number): Promise<void> {
+export async function holdCase(
+  send: SendRequest,
+  given: CrdCase,
+  id: number,
+  minor = Number.POSITIVE_INFINITY,
+): Promise<void> {
   const name = `${nameOf(given.name)}-${id}`
   const { namespace } = given.create.metadata
   const within = namespace === undefined ? '' : `/namespaces/${namespace}`
@@ -79,7 +87,7 @@ export async function holdCase(send: SendRequest, given: CrdCase, id: number): P
       const metadata = { ...whole.metadata, resourceVersion }
       answer = await send('PUT', `${target}${strict}`, { ...whole, metadata })
     }
-    if (given.refused !== undefined) assertRefused(answer, given.refused)
+    if (given.refused !== undefined && minor >= (given.refusedFrom ?? 0)) assertRefused(answer, given.refused)
     else await assertAccepted(send, path, answer, given.stored ?? {})
   } finally {
     await send('DELETE', path)
