@@ -8,6 +8,7 @@ export {
   honoursNominations,
   minorOf,
   resizedRequests,
+  type ScoredBalance,
   scoredBalance,
   servesImplicitNames,
   testedMinors,

@@ -26,8 +26,11 @@ export function minorOf(gitVersion: string): number | undefined {
   return minor === undefined ? undefined : Number(minor)
 }
 
-/** What kube-scheduler scores as balance; of an unknown version, as the newest does. */
-export function scoredBalance(minor: number | undefined): 'use' | 'change' {
+/** What kube-scheduler scores as balance of a node: that with the pod, or how the pod changes it. */
+export type ScoredBalance = 'use' | 'change'
+
+/** Of an unknown version, as the newest does. */
+export function scoredBalance(minor: number | undefined): ScoredBalance {
   return minor !== undefined && minor < scoredChange ? 'use' : 'change'
 }
 

@@ -208,6 +208,7 @@ test('usage errors are one line and suggest the nearest word', async (t) => {
   await refused(t, cwd, ['up', '--prot', '1'], /^tenon: unknown option '--prot' \(Did you mean --port\?\)/)
   await refused(t, cwd, ['up', '--port', '70000'], /--port .*Use a port from 0 to 65535/)
   await refused(t, cwd, ['up', '--boot-delay', '5'], /--boot-delay .*Use a duration such as 2s or 1m30s/)
+  await refused(t, cwd, ['up', '--kubernetes-version', '1.12'], /Use a version from 1\.33 to 1\.37/)
   await refused(t, cwd, ['controller'], /^tenon: set the cloud provider: --provider=/)
   await refused(
     t,

@@ -1,5 +1,5 @@
 /** A cluster in one process: API server, controllers, scheduler, kubelets, and a simulated cloud. */
-import { minorOf, resizedRequests, servesImplicitNames } from '@tenon/api'
+import { minorOf, resizedRequests, scoredBalance, servesImplicitNames } from '@tenon/api'
 import type { Clock, Logger, Random, Runtime, Secret, Transport } from '@tenon/runtime'
 import {
   type ApiServer,
@@ -63,6 +63,7 @@ export interface DevClusterOptions<C extends SimulatedCloud> {
   readonly initial?: ApiServerOptions['initial']
   /** Whether the state includes the simulated instances, so that they are kept between runs. */
   readonly keepsInstances?: boolean
+  /** Version of Kubernetes; default `v1.34.1`. Scheduler and kubelets follow its minor. */
   readonly gitVersion?: string
   readonly controllers?: Partial<ControllerSettings>
   readonly scheduler?: Partial<SchedulerSettings>
@@ -93,6 +94,7 @@ export interface DevCluster<C extends SimulatedCloud> {
 export function startDevCluster<C extends SimulatedCloud>(options: DevClusterOptions<C>): DevCluster<C> {
   const { clock, random, logger, credentials, simulator } = options
   const gitVersion = options.gitVersion ?? 'v1.34.1'
+  const minor = minorOf(gitVersion)
   const certificateAuthority = credentials.certificateAuthority.certificate
   const server = createApiServer({
     clock,
@@ -119,8 +121,12 @@ export function startDevCluster<C extends SimulatedCloud>(options: DevClusterOpt
     ...parts,
     api: server.localAs('kube-scheduler'),
     random: random.fork('scheduler'),
-    hasImplicitNames: (isGateOn) => servesImplicitNames(minorOf(gitVersion), isGateOn),
-    settings: { resizedRequests: resizedRequests(minorOf(gitVersion)), ...options.scheduler },
+    hasImplicitNames: (isGateOn) => servesImplicitNames(minor, isGateOn),
+    settings: {
+      resizedRequests: resizedRequests(minor),
+      balance: scoredBalance(minor),
+      ...options.scheduler,
+    },
   })
   const kubelets = createKubelets({
     ...parts,

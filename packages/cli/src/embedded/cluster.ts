@@ -36,6 +36,8 @@ export interface ClusterPorts {
   readonly dataDir?: string
   /** Milliseconds that every simulated instance takes to boot; absent: a few seconds, random for each. */
   readonly bootDelay?: number
+  /** Absent: see {@link DevClusterOptions.gitVersion}. */
+  readonly kubernetesVersion?: string
   /** See {@link SimulationPace.isHurried}. */
   readonly isHurried?: boolean
   /** See {@link SimulationPace.hasNodeGroups}. */
@@ -94,6 +96,7 @@ export async function startCluster(
       ...deps,
       credentials,
       ...(data.initial && { initial: data.initial }),
+      ...(options.kubernetesVersion !== undefined && { gitVersion: options.kubernetesVersion }),
       callWebhook,
       keepsInstances: options.dataDir !== undefined,
       simulator: simulator.cloud({

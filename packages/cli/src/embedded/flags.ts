@@ -1,4 +1,6 @@
 /** Flags that `tenon up` and `tenon devcluster` share. */
+import { minorOf, testedMinors } from '@tenon/api'
+import { InvalidArgumentError } from 'commander'
 import { CliError } from '../errors.ts'
 import { builtInProviders } from '../providers.ts'
 
@@ -29,3 +31,16 @@ export function usually(number: number): string {
 
 /** Default ports of the embedded cluster. */
 export const defaultPorts = { api: 16_443, cloud: 16_080 } as const
+
+export const kubernetesVersionText =
+  'version of Kubernetes that the embedded cluster reports, and whose rules it follows where versions differ, such as 1.36 or v1.36.3'
+
+/** Reads `--kubernetes-version`; without a patch it is that of the first release of the minor. */
+export function kubernetesVersion(text: string): string {
+  const minor = minorOf(text)
+  const { oldest, newest } = testedMinors
+  if (minor === undefined || minor < oldest || minor > newest)
+    throw new InvalidArgumentError(`Use a version from 1.${oldest} to 1.${newest}.`)
+  const version = text.replace(/^v?/, 'v')
+  return /^v1\.\d+$/.test(version) ? `${version}.0` : version
+}

@@ -1,5 +1,6 @@
 import { integerBetween, type Random } from '@tenon/runtime'
 import { affinityMismatch, checkNode, type NodeEntry, type PodCycle, type Rejection } from '@tenon/filters'
+import type { ScoredBalance } from '@tenon/api'
 import type { DefaultSpread } from './filters/default-spread.ts'
 import type { Nominations } from './queue/nominations.ts'
 import { scoreNodes } from './scores.ts'
@@ -30,15 +31,23 @@ export class Placer {
   readonly #random: Random
   readonly #percentage: number
   readonly #defaultSpread: DefaultSpread
+  readonly #balance: ScoredBalance
   /** Where the next search starts, so that all nodes get their turn. */
   #start = 0
 
   /** @param percentage of nodes to find before scoring; 0 adapts to the cluster's size. */
-  constructor(nominations: Nominations, random: Random, percentage: number, defaultSpread: DefaultSpread) {
+  constructor(
+    nominations: Nominations,
+    random: Random,
+    percentage: number,
+    defaultSpread: DefaultSpread,
+    balance: ScoredBalance,
+  ) {
     this.#nominations = nominations
     this.#random = random
     this.#percentage = percentage
     this.#defaultSpread = defaultSpread
+    this.#balance = balance
   }
 
   /** @param nodes the nodes to consider. */
@@ -128,11 +137,16 @@ export class Placer {
 
   /** The highest score; ties are decided at random. */
   #best(cycle: PodCycle, feasible: readonly NodeEntry[]): NodeEntry {
-    if (feasible.length === 1) return feasible[0] as NodeEntry
-    const scores = scoreNodes(cycle, feasible, this.#defaultSpread)
+    const best = this.best(cycle, feasible)
+    return best[best.length === 1 ? 0 : integerBetween(this.#random, 0, best.length - 1)] as NodeEntry
+  }
+
+  /** Those with the highest score. */
+  best(cycle: PodCycle, feasible: readonly NodeEntry[]): readonly NodeEntry[] {
+    if (feasible.length <= 1) return feasible
+    const scores = scoreNodes(cycle, feasible, this.#defaultSpread, this.#balance)
     let highest = Number.NEGATIVE_INFINITY
     for (const score of scores) if (score > highest) highest = score
-    const best = feasible.filter((_, index) => scores[index] === highest)
-    return best[best.length === 1 ? 0 : integerBetween(this.#random, 0, best.length - 1)] as NodeEntry
+    return feasible.filter((_, index) => scores[index] === highest)
   }
 }

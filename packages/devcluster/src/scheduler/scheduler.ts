@@ -1,4 +1,4 @@
-import { isResizeInfeasible, type Pod, type ResizedRequests } from '@tenon/api'
+import { isResizeInfeasible, type Pod, type ResizedRequests, type ScoredBalance } from '@tenon/api'
 import { type Clock, type Logger, perObject, type Random } from '@tenon/runtime'
 import type { LocalApi } from '../contract.ts'
 import {
@@ -49,6 +49,8 @@ export interface SchedulerSettings {
   readonly eventBurst: number
   /** How pods count that are resized in place: depends on the minor of Kubernetes. */
   readonly resizedRequests: ResizedRequests
+  /** What is scored as balance: depends on the minor of Kubernetes, too. */
+  readonly balance: ScoredBalance
   /** An additional filter, which runs last. */
   readonly extraFilter?: ExtraFilter
 }
@@ -64,6 +66,7 @@ const defaults: SchedulerSettings = {
   eventsPerSecond: 50,
   eventBurst: 500,
   resizedRequests: 'sumOfMaxima',
+  balance: 'use',
 }
 
 /** What a scheduler needs; absent settings have defaults. */
@@ -129,8 +132,14 @@ class Scheduler {
       ...(settings?.extraFilter && { extraFilter: settings.extraFilter }),
     }
     this.#defaultSpread = new DefaultSpread(api)
-    const { percentageOfNodesToScore } = this.#settings
-    this.#placer = new Placer(this.#nominations, this.#random, percentageOfNodesToScore, this.#defaultSpread)
+    const { percentageOfNodesToScore, balance } = this.#settings
+    this.#placer = new Placer(
+      this.#nominations,
+      this.#random,
+      percentageOfNodesToScore,
+      this.#defaultSpread,
+      balance,
+    )
     this.#queue = new SchedulingQueue(clock, this.#settings, () => this.#scheduleSlice())
     const { schedulerName, eventsPerSecond, eventBurst } = this.#settings
     const limits = { perSecond: eventsPerSecond, burst: eventBurst }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { KubeObject, PodSpec } from '@tenon/api'
+import type { KubeObject, PodSpec, ScoredBalance } from '@tenon/api'
 import { aCluster, hostKey, inZone, zoneKey } from './scheduling-fixture.test-support.ts'
 
 describe('which of the fitting nodes', () => {
@@ -21,6 +21,19 @@ describe('which of the fitting nodes', () => {
     cluster.pod('p', { requests: { cpu: '10m', memory: '4Gi' } })
     await cluster.settle()
     assert.equal(cluster.nodeOf('p'), 'a')
+  })
+
+  it('VER-47 takes the node whose balance is best with the pod, or from 1.36 on where the pod improves it most', async () => {
+    const chosen = async (balance: ScoredBalance) => {
+      const allocatable = { cpu: '10', memory: '10Gi' }
+      const cluster = aCluster().node('uneven', { allocatable }).node('even', { allocatable })
+      cluster.pod('x', { nodeName: 'uneven', requests: { cpu: '1', memory: '9728Mi' } })
+      cluster.pod('y', { nodeName: 'even', requests: { cpu: '5', memory: '5Gi' } })
+      cluster.start({ balance }).pod('p', { requests: { cpu: '4', memory: '0' } })
+      await cluster.settle()
+      return cluster.nodeOf('p')
+    }
+    assert.deepEqual([await chosen('use'), await chosen('change')], ['even', 'uneven'])
   })
 
   it('follows preferred node affinity against more room', async () => {

@@ -1,4 +1,4 @@
-import { meetsNodeSelectorTerm, ownValue, tolerates } from '@tenon/api'
+import { meetsNodeSelectorTerm, ownValue, type ScoredBalance, tolerates } from '@tenon/api'
 import {
   cpuSlot,
   memorySlot,
@@ -23,8 +23,9 @@ export function scoreNodes(
   cycle: PodCycle,
   entries: readonly NodeEntry[],
   defaultSpread: DefaultSpread,
+  balance: ScoredBalance,
 ): Float64Array {
-  const scores = resourceScores(cycle.facts, entries)
+  const scores = resourceScores(cycle.facts, entries, balance)
   addAll(scores, weights.taints, taintScores(cycle.facts, entries))
   addAll(scores, weights.nodeAffinity, nodeAffinityScores(cycle.facts, entries))
   addAll(scores, weights.podAffinity, podAffinityScores(cycle, entries))
@@ -43,7 +44,11 @@ function addAll(scores: Float64Array, weight: number, more: readonly number[] | 
  * LeastAllocated (free share after the pod; containers without requests count a default) plus BalancedAllocation (CPU
  * and memory used evenly, by real requests). The innermost loop of `bench/scheduler.ts`.
  */
-function resourceScores(facts: PodFacts, entries: readonly NodeEntry[]): Float64Array {
+function resourceScores(
+  facts: PodFacts,
+  entries: readonly NodeEntry[],
+  balance: ScoredBalance,
+): Float64Array {
   const scores = new Float64Array(entries.length)
   const balances = facts.cpu > 0 || facts.memory > 0
   for (let index = 0; index < entries.length; index++) {
@@ -56,13 +61,22 @@ function resourceScores(facts: PodFacts, entries: readonly NodeEntry[]): Float64
     const least = counted === 0 ? 0 : Math.floor((freeCpu + freeMemory) / counted)
     let score = weights.resources * least
     if (balances && counted === 2) {
-      const usedCpu = Math.min(1, ((entry.requested[cpuSlot] ?? 0) + facts.cpu) / cpu)
-      const usedMemory = Math.min(1, ((entry.requested[memorySlot] ?? 0) + facts.memory) / memory)
-      score += weights.balance * Math.floor((1 - Math.abs(usedCpu - usedMemory) / 2) * greatest)
+      const usedCpu = entry.requested[cpuSlot] ?? 0
+      const usedMemory = entry.requested[memorySlot] ?? 0
+      const after = evenness((usedCpu + facts.cpu) / cpu, (usedMemory + facts.memory) / memory)
+      const change = after - evenness(usedCpu / cpu, usedMemory / memory)
+      const half = greatest / 2
+      score += weights.balance * (balance === 'use' ? after : half + Math.trunc((half + change) / 2))
     }
     scores[index] = score
   }
   return scores
+}
+
+/** 100 if equal shares of CPU and memory are used. */
+function evenness(cpuShare: number, memoryShare: number): number {
+  const distance = Math.abs(Math.min(1, cpuShare) - Math.min(1, memoryShare))
+  return Math.floor((1 - distance / 2) * greatest)
 }
 
 function freeShare(allocatable: number, used: number): number {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { resourceScore } from './scheduler-model.ts'
 
-test('up to 1.35 the balance with the pod counts, from 1.36 on what the pod changes of it', () => {
+test('VER-47 up to 1.35 the balance with the pod counts, from 1.36 on what the pod changes of it', () => {
   const pod = new Float64Array([4, 0])
   const scores = (balance: 'use' | 'change') =>
     [new Float64Array([9, 1]), new Float64Array([5, 5])].map((free) =>

@@ -3,6 +3,7 @@
  * balanced resources, among few pods of their kind (plugins NodeResourcesFit, NodeResourcesBalancedAllocation
  * and PodTopologySpread with the constraints and weights of the default profile).
  */
+import type { ScoredBalance } from '@tenon/api'
 import type { Amounts } from '../scheduling/pods/resource-space.ts'
 
 /** Pods with equal requests that count as one application for spreading. */
@@ -33,7 +34,7 @@ export interface Layout {
   readonly cpu: number
   readonly memory: number
   readonly zones: number
-  readonly balance: 'use' | 'change'
+  readonly balance: ScoredBalance
 }
 
 const most = 100

@@ -8,6 +8,7 @@ import type {
   PodSpec,
   ResizedRequests,
   Resources,
+  ScoredBalance,
   Taint,
 } from '@tenon/api'
 import type { HostPort } from './host-ports.ts'
@@ -114,7 +115,7 @@ export interface SchedulingPolicy {
    * What kube-scheduler scores as balance: how evenly the node is used with the pod, or, from
    * 1.36 on, how the pod changes that. Absent = `use`.
    */
-  readonly balance?: 'use' | 'change'
+  readonly balance?: ScoredBalance
   /** How kube-scheduler counts pods that are resized in place. Absent = `sumOfMaxima`, which never counts less. */
   readonly resizedRequests?: ResizedRequests
 }

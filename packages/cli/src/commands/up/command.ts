@@ -3,6 +3,8 @@ import { collect, duration, examples, port } from '../../command-line.ts'
 import {
   type CloudFlag,
   defaultPorts,
+  kubernetesVersion,
+  kubernetesVersionText,
   simulatedProvider,
   usually,
   withProvider,
@@ -44,6 +46,7 @@ export function addUp(program: Command, io: Io): void {
       'boot time of a simulated instance (default: some seconds, as in the cloud)',
       duration,
     )
+    .option('--kubernetes-version <version>', kubernetesVersionText, kubernetesVersion)
     .addHelpText(
       'after',
       examples(

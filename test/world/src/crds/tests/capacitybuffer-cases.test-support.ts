@@ -42,7 +42,7 @@ export const capacityBufferCases: readonly CrdCase[] = [
     {
       name: `VER-5 CapacityBuffer ${field} of more than 32 bits`,
       create: counted(field)(3_000_000_000),
-      refused: /must be of type int32/,
+      refused: /int32/,
       refusedFrom: 36,
     },
   ]),
