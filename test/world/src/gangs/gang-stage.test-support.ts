@@ -120,29 +120,30 @@ export async function openGangs(
 
 /** The API server serves the groups of coscheduling and Volcano from now on. */
 export function serveGroups(stage: Stage): void {
-  for (const type of [podGroupKinds.coscheduling, podGroupKinds.volcano]) {
-    const { group: apiGroup, version, kind, plural } = type
-    stage.world.create(crdKind, {
-      apiVersion: 'apiextensions.k8s.io/v1',
-      kind: 'CustomResourceDefinition',
-      metadata: { name: `${plural}.${apiGroup}` },
-      spec: {
-        group: apiGroup,
-        scope: 'Namespaced',
-        names: { kind, plural, singular: 'podgroup', listKind: 'PodGroupList' },
-        versions: [
-          {
-            name: version,
-            served: true,
-            storage: true,
-            schema: {
-              openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
-            },
-          },
-        ],
-      },
-    } as KubeObject)
-  }
+  for (const { group: apiGroup, version } of [podGroupKinds.coscheduling, podGroupKinds.volcano])
+    serveKind(stage, apiGroup, [version])
+}
+
+/** Serves a kind PodGroup by a CustomResourceDefinition, in some versions. */
+export function serveKind(stage: Stage, apiGroup: string, versions: readonly string[]): void {
+  stage.world.create(crdKind, {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `podgroups.${apiGroup}` },
+    spec: {
+      group: apiGroup,
+      scope: 'Namespaced',
+      names: { kind: 'PodGroup', plural: 'podgroups', singular: 'podgroup', listKind: 'PodGroupList' },
+      versions: versions.map((name, index) => ({
+        name,
+        served: true,
+        storage: index === 0,
+        schema: {
+          openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+        },
+      })),
+    },
+  } as KubeObject)
 }
 
 /** A PodGroup of the scheduler plugin coscheduling. */

@@ -16,6 +16,7 @@ import {
   members,
   openGangs,
   serveGroups,
+  serveKind,
 } from './gang-stage.test-support.ts'
 
 const annotation = 'tenon.sh/group'
@@ -212,6 +213,32 @@ describe('which groups get nodes', () => {
     await stage.pass(30 * seconds)
     assert.equal(liveClaims(stage).length, 2)
   })
+
+  for (const [served, watched] of [
+    [['v1beta1', 'v1alpha3'], ['v1beta1']],
+    [['v1alpha3'], ['v1alpha3']],
+    [[], []],
+  ] as const)
+    test(`VER-50 of PodGroups served as ${served.join(', ') || 'nothing'} ${watched.join() || 'none'} is watched`, async (t) => {
+      const seen = new Set<string>()
+      const problems: string[] = []
+      const logger: Logger = {
+        ...silentLogger,
+        warn: (message) => problems.push(message),
+        error: (message) => problems.push(message),
+        with: () => logger,
+      }
+      const apiPath = intercepting((_, path) => {
+        const [, version] = /scheduling\.k8s\.io\/(\w+)\/podgroups\?.*watch=true/.exec(path) ?? []
+        if (version !== undefined) seen.add(version)
+        return 'pass'
+      })
+      const cluster = { featureGates: { genericWorkload: false } }
+      const { stage } = await openGangs(t, { areServed: false, world: { apiPath, cluster, logger } })
+      if (served.length > 0) serveKind(stage, 'scheduling.k8s.io', served)
+      await stage.pass(3 * minutes)
+      assert.deepEqual([[...seen], problems], [watched, []])
+    })
 
   test('GNG-36 without the right to read groups pods are ordinary', async (t) => {
     const isOfGroups = (path: string) => path.includes('/podgroups')

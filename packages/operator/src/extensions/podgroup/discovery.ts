@@ -3,7 +3,6 @@ import {
   apiVersionOf,
   autoscalingKinds,
   kinds,
-  type KubeObject,
   podGroupKinds,
   type ResourceType,
 } from '@tenon/api'
@@ -51,11 +50,7 @@ export class GroupDiscovery {
 
   async run(signal: AbortSignal): Promise<ReconcileResult> {
     const { podGroups } = this.#state
-    const own = await Promise.all(
-      podGroupKinds.kubernetes.map((type) =>
-        this.#look(type, signal, () => podGroups.followPodGroups(this.#groupKinds.open(type))),
-      ),
-    )
+    const own = await this.#lookForNewest(signal)
     const others = await Promise.all(
       (['coscheduling', 'volcano'] as const).map((source) => {
         const type = podGroupKinds[source]
@@ -71,6 +66,22 @@ export class GroupDiscovery {
     this.#note('volcano', [volcano])
     const isKnown = [...own, ...others, requests].every((found) => found !== undefined)
     return { kind: 'after', delayMs: isKnown ? lookAgainMs : retryMs }
+  }
+
+  /**
+   * Of the versions of Kubernetes' own kind only the newest served one is watched: each has all of the objects. It is
+   * asked each time, as a control plane that is upgraded, or taken back, serves another version.
+   */
+  async #lookForNewest(signal: AbortSignal): Promise<readonly Found[]> {
+    const all: Found[] = []
+    for (const type of podGroupKinds.kubernetes) {
+      const found = await this.#lookAgain(type, signal, () =>
+        this.#state.podGroups.followPodGroups(this.#groupKinds.open(type)),
+      )
+      all.push(found)
+      if (found === 'served' || found === undefined) break
+    }
+    return all
   }
 
   /** Requests need their pod templates, too. */
@@ -99,23 +110,24 @@ export class GroupDiscovery {
   }
 
   /** Requests a kind that is not watched yet, and watches it if it is served. */
-  async #look<T extends KubeObject>(
-    type: ResourceType<T>,
-    signal: AbortSignal,
-    follow: () => void,
-  ): Promise<Found> {
-    const version = nameOf(type)
-    if (this.#followed.has(version)) return 'served'
+  async #look(type: ResourceType, signal: AbortSignal, follow: () => void): Promise<Found> {
+    return this.#followed.has(nameOf(type)) ? 'served' : await this.#lookAgain(type, signal, follow)
+  }
+
+  async #lookAgain(type: ResourceType, signal: AbortSignal, follow: () => void): Promise<Found> {
     try {
-      await this.#client.list(type, { signal })
+      // Whether it answers is all that matters.
+      await this.#client.list(type, { signal, fieldSelector: 'metadata.name=none' })
     } catch (error) {
       signal.throwIfAborted()
       if (isKubeError(error, 'forbidden')) return 'forbidden'
       // For a kind that is not served, kube-apiserver returns plain text without a Status.
       return isUnavailable(error) ? 'absent' : undefined
     }
-    this.#followed.add(version)
-    follow()
+    if (!this.#followed.has(nameOf(type))) {
+      this.#followed.add(nameOf(type))
+      follow()
+    }
     return 'served'
   }
 

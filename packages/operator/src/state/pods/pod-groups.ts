@@ -36,7 +36,7 @@ export class PodGroups {
   readonly requests: RequestPods
   /** Whether pods may belong to groups at all. */
   readonly isOn: boolean
-  /** One for each served version of the Kubernetes kind. */
+  /** Of the Kubernetes kind, a cache for each version that was served at some time; the last found comes first. */
   readonly #podGroups: Cache<PodGroup>[] = []
   readonly #memberGroups = new Map<GroupSource, Cache<MemberGroup>>()
   readonly #absent = new Set<GroupSource>()
@@ -78,7 +78,7 @@ export class PodGroups {
   }
 
   followPodGroups(cache: Cache<PodGroup>): void {
-    this.#podGroups.push(cache)
+    this.#podGroups.unshift(cache)
     this.#follow('podgroup', cache)
   }
 
