@@ -113,7 +113,7 @@ describe('two replicas', () => {
       return replicas.find((replica) => replica.isRunning && holder !== '' && replica.identity() === holder)
     })
 
-  const title = `OPS-16 OPS-17 OPS-18 OPS-85 one leads at a time, and does everything once, while the leader ends ${kills} times`
+  const title = `VER-57 OPS-16 OPS-17 OPS-18 OPS-85 one leads at a time, and does everything once, while the leader ends ${kills} times`
   test(title, { timeout: kills * 60_000 + 120_000 }, async (t) => {
     const random = new SeededRandom(Number(process.env['TENON_LEADER_SEED'] ?? 1))
     for (const replica of [started(), started()]) await replica.ready()

@@ -134,7 +134,7 @@ describe(`scheduling proof, seed ${seed}`, () => {
   function testOneDecision(what: string, rounds: readonly Round[], label = ''): void {
     let outcome: Outcome | undefined
 
-    test(`${what}: the first decision's nodes hold every pod`, async (context) => {
+    test(`VER-9 ${what}: the first decision's nodes hold every pod`, async (context) => {
       outcome = await play(context, rounds, { decisions: 1, isOneDecision: plannedPlacement, label })
       const { refused, unbound, launches, nodes, account } = outcome
       assert.deepEqual(refused, {}, 'the first decision has a place for every pod')
@@ -143,7 +143,7 @@ describe(`scheduling proof, seed ${seed}`, () => {
       assert.deepEqual(autoscaler.complaints, [])
     })
 
-    test(`${what}: later decisions launch nothing`, () => {
+    test(`VER-9 ${what}: later decisions launch nothing`, () => {
       assert.ok(outcome !== undefined && outcome.passes >= 2, 'a pass saw pods whose nodes were on their way')
       assert.deepEqual(outcome.disowned, {}, outcome.account)
     })

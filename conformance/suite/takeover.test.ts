@@ -120,7 +120,7 @@ describe('takeover from the Go Karpenter', () => {
     return Object.fromEntries(entries)
   }
 
-  test('healthy instances keep spec, generation, Node and pods; only their status is written', async (t) => {
+  test('VER-58 healthy instances keep spec, generation, Node and pods; only their status is written', async (t) => {
     await record(({ name }) => healthyClaims.includes(name))
     const recorded = await healthyObjects()
     await stand.startOperator()

@@ -5,7 +5,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, afterEach, before, describe, test } from 'node:test'
-import { Cluster, sharedControlPlane, type TestObject, until } from './cluster.ts'
+import { kinds } from '@tenon/api'
+import { createCacheRegistry, createKubeClient, loadKubeConfig } from '@tenon/kube'
+import { SeededRandom, silentLogger, SystemClock, type Transport } from '@tenon/runtime'
+import { goModules, pinnedVersion } from '../src/components.ts'
+import { Cluster, elapsed, sharedControlPlane, type TestObject, until } from './cluster.ts'
 import { Controller, crdsYaml } from './tenon.ts'
 
 const karpenter = 'karpenter.sh/v1'
@@ -13,6 +17,7 @@ const kwok = 'karpenter.kwok.sh/v1alpha1'
 const pool = 'versions'
 const poolLabel = 'karpenter.sh/nodepool'
 const driver = 'gpu.example.com'
+const slowDriver = 'fabric.example.com'
 const gpu = 'example.com/gpu'
 const offerings = [{ zone: 'zone-a', capacityType: 'on-demand', price: 1 }]
 const aType = { architecture: 'amd64', operatingSystems: ['linux'], resources: { cpu: '4', memory: '16Gi' } }
@@ -25,6 +30,25 @@ const types = [
     offerings: [{ ...offerings[0], price: 4 }],
     resourceSliceTemplates: [
       { driver, pool: 'gpus', devices: Array.from({ length: 5 }, (_, index) => ({ name: `gpu-${index}` })) },
+    ],
+  },
+  {
+    ...aType,
+    name: 'prepared',
+    offerings: [{ ...offerings[0], price: 5 }],
+    // Attached once a node is chosen: the scheduler binds when the conditions are True.
+    resourceSliceTemplates: [
+      {
+        driver: slowDriver,
+        pool: 'fabric',
+        devices: [
+          {
+            name: 'fabric-0',
+            bindingConditions: ['example.com/attached'],
+            bindingFailureConditions: ['example.com/failed'],
+          },
+        ],
+      },
     ],
   },
 ]
@@ -97,6 +121,23 @@ describe('what depends on the version of Kubernetes', () => {
           involvedObject?.name === name && reportingComponent !== 'default-scheduler',
       )?.message
     })
+
+  /** Fails if a NodeClaim comes or goes, or is deleted, within these milliseconds. */
+  const staysAsItIs = async (ms: number) => {
+    const names = async () =>
+      (await nodeClaims()).map(
+        ({ metadata }) => `${metadata?.name} ${metadata?.deletionTimestamp === undefined}`,
+      )
+    const known = await names()
+    const passed = elapsed()
+    await until('some time passes', ms, async () => {
+      controller.assertRunning()
+      assert.deepEqual(await names(), known)
+      return passed() > ms
+    })
+  }
+  const nominationOf = async (name: string) =>
+    ((await podNow(name))?.status as { readonly nominatedNodeName?: string } | undefined)?.nominatedNodeName
 
   before(async () => {
     controlPlane = await sharedControlPlane()
@@ -175,15 +216,7 @@ describe('what depends on the version of Kubernetes', () => {
     kubectl(['patch', 'pod', 'nominated', '--subresource=status', '--type=merge', '-p', patch])
     await deletePods('pod-level')
     await until('the pod has gone', 20, async () => (await podNow('pod-level')) === undefined)
-    const endsAt = performance.now() + 12_000
-    await until('some time passes', 20, async () => {
-      assert.deepEqual(
-        (await nodes()).map(({ metadata }) => metadata?.name),
-        [name],
-      )
-      assert.equal((await nodeClaims())[0]?.metadata?.deletionTimestamp, undefined)
-      return performance.now() > endsAt
-    })
+    await staysAsItIs(12_000)
     await deletePods('nominated')
     await untilEmpty()
   })
@@ -276,5 +309,169 @@ describe('what depends on the version of Kubernetes', () => {
     assert.equal(new Set(devices).size, 4, devices.join(', '))
     await deletePods('by-name', 'by-class', 'in-turn')
     await untilEmpty()
+  })
+
+  test('VER-43 for a pod that preempts another on its node no second node is launched, and the first stays', async () => {
+    await cluster.create({
+      apiVersion: 'scheduling.k8s.io/v1',
+      kind: 'PriorityClass',
+      metadata: { name: pool },
+      value: 1000,
+    } as TestObject)
+    const { metadata, ...victim } = aPod('victim', { terminationGracePeriodSeconds: 120 }, { cpu: '3' })
+    // The simulated kubelet knows no grace period: the finalizer keeps the pod as long.
+    await cluster.create({
+      ...victim,
+      metadata: {
+        name: 'victim',
+        namespace: 'default',
+        labels: metadata?.labels ?? {},
+        finalizers: ['example.com/ends'],
+      },
+    })
+    await untilRunning('victim')
+    await cluster.create(aPod('preemptor', { priorityClassName: pool }, { cpu: '3' }))
+    await until('the pod is nominated', 30, () => nominationOf('preemptor'))
+    await staysAsItIs(20_000)
+    assert.equal((await nodeClaims()).length, 1)
+    kubectl(['patch', 'pod', 'victim', '--type=merge', '-p', '{"metadata":{"finalizers":null}}'])
+    await untilRunning('preemptor')
+    assert.equal((await nodeClaims()).length, 1)
+    await deletePods('preemptor')
+    await cluster.delete('scheduling.k8s.io/v1', 'PriorityClass', pool)
+    await untilEmpty()
+  })
+
+  test('VER-44 a pod whose device is being attached is served; if that fails it is planned anew', async (t) => {
+    if (minor < 36) return t.skip('binding conditions of devices are off')
+    await cluster.create({
+      apiVersion: 'resource.k8s.io/v1',
+      kind: 'DeviceClass',
+      metadata: { name: 'fabric' },
+      spec: { selectors: [{ cel: { expression: `device.driver == '${slowDriver}'` } }] },
+    })
+    await cluster.create({
+      apiVersion: 'resource.k8s.io/v1',
+      kind: 'ResourceClaim',
+      metadata: { name: 'fabric', namespace: 'default' },
+      spec: { devices: { requests: [{ name: 'fabric', exactly: { deviceClassName: 'fabric' } }] } },
+    })
+    await cluster.create(
+      aPod('attaching', { resourceClaims: [{ name: 'fabric', resourceClaimName: 'fabric' }] }),
+    )
+    interface ClaimStatus {
+      readonly allocation?: {
+        readonly devices: { readonly results: readonly { readonly pool: string; readonly device: string }[] }
+      }
+    }
+    const allocated = () =>
+      until('the device is allocated, and the pod nominated', 90, async () => {
+        const claim = await cluster.get('resource.k8s.io/v1', 'ResourceClaim', 'fabric', 'default')
+        const [result] = (claim?.status as ClaimStatus | undefined)?.allocation?.devices.results ?? []
+        return (await nominationOf('attaching')) !== undefined && result
+      })
+    const report = ({ pool: from, device }: Awaited<ReturnType<typeof allocated>>, type: string) => {
+      const condition = { type, status: 'True', reason: 'Test', message: '' }
+      const conditions = [{ ...condition, lastTransitionTime: new Date().toISOString() }]
+      const status = { devices: [{ driver: slowDriver, pool: from, device, conditions }] }
+      const patch = JSON.stringify({ status })
+      kubectl(['patch', 'resourceclaim', 'fabric', '--subresource=status', '--type=merge', '-p', patch])
+    }
+    const first = await allocated()
+    assert.equal((await nodeClaims()).length, 1)
+    await staysAsItIs(20_000)
+    assert.equal((await podNow('attaching'))?.spec?.nodeName, undefined)
+    report(first, 'example.com/failed')
+    await until('the device is given back', 60, async () => {
+      const claim = await cluster.get('resource.k8s.io/v1', 'ResourceClaim', 'fabric', 'default')
+      return (claim?.status as { readonly devices?: unknown } | undefined)?.devices === undefined
+    })
+    report(await allocated(), 'example.com/attached')
+    await untilRunning('attaching')
+    assert.equal((await nodeClaims()).length, 1, 'the node that there is serves it')
+    await deletePods('attaching')
+    await cluster.delete('resource.k8s.io/v1', 'ResourceClaim', 'fabric', 'default')
+    await untilEmpty()
+  })
+
+  test('VER-21 without the gate the extended resource of a class reads back empty, and nothing is launched', async (t) => {
+    if (minor !== 34) return t.skip('only on 1.34 devices are served without extended resources by a gate')
+    const made = await cluster.create({
+      apiVersion: 'resource.k8s.io/v1',
+      kind: 'DeviceClass',
+      metadata: { name: 'gpu' },
+      spec: {
+        extendedResourceName: gpu,
+        selectors: [{ cel: { expression: `device.driver == '${driver}'` } }],
+      },
+    })
+    assert.equal(made.spec?.['extendedResourceName'], undefined)
+    await cluster.create(aPod('unserved', {}, { cpu: '500m', [gpu]: '1' }))
+    assert.match(await reasonOf('unserved'), new RegExp(gpu))
+    assert.deepEqual(await nodeClaims(), [])
+    await deletePods('unserved')
+  })
+
+  test('VER-7 a pod that claims devices hears that they need 1.34, and others are served', async (t) => {
+    if (minor >= 34) return t.skip('devices are served')
+    const made = await cluster.create(
+      aPod('claiming', { resourceClaims: [{ name: 'gpu', resourceClaimName: 'gpu' }] }),
+    )
+    await cluster.create(aPod('other'))
+    await untilRunning('other')
+    // A server with the gate off drops the claims: then the pod is one of the others.
+    if (made.spec?.['resourceClaims'] === undefined) await untilRunning('claiming')
+    else assert.match(await reasonOf('claiming'), /needs Kubernetes 1\.34/)
+    await deletePods('claiming', 'other')
+    await untilEmpty()
+  })
+
+  test('VER-6 objects are streamed, or listed after one refused stream per kind', async () => {
+    const clock = new SystemClock()
+    const config = loadKubeConfig({ env: {}, kubeconfig: controlPlane.kubeconfigPath, clock })
+    const asked: string[] = []
+    const counting: Transport = {
+      send: (request, signal) => {
+        asked.push(request.path)
+        return config.transport.send(request, signal)
+      },
+    }
+    const logger = silentLogger
+    const client = createKubeClient({ transport: counting, clock, userAgent: 'versions' })
+    const registry = createCacheRegistry({ client, clock, logger, random: new SeededRandom('versions') })
+    registry.cache(kinds.pod)
+    registry.cache(kinds.node)
+    const stopping = new AbortController()
+    registry.start(stopping.signal)
+    try {
+      await registry.synced(AbortSignal.timeout(30_000))
+      for (const plural of ['pods', 'nodes']) {
+        const own = asked.filter((path) => path.startsWith(`/api/v1/${plural}`))
+        const streams = own.filter((path) => path.includes('sendInitialEvents'))
+        const lists = own.filter((path) => !path.includes('watch='))
+        assert.equal(streams.length, 1, own.join('\n'))
+        assert.equal(lists.length, minor >= 34 ? 0 : 1, own.join('\n'))
+      }
+    } finally {
+      stopping.abort()
+      config.close()
+    }
+  })
+
+  test('VER-51 without its gate the server refuses tolerations that compare', async () => {
+    const toleration = { key: 'size', operator: 'Gt', value: '3', effect: 'NoSchedule' }
+    await assert.rejects(
+      cluster.create(aPod('comparing', { tolerations: [toleration] })),
+      /tolerations\[0\]\.operator/,
+    )
+  })
+
+  test('VER-59 with the pinned etcd all caches are filled, and no request fails', () => {
+    const etcd = goModules(process.env).find(({ folder: name }) => name === 'etcd')
+    assert.match(etcd === undefined ? '' : pinnedVersion(etcd), /^v3\.6\./)
+    const problems = logOf()
+      .split('\n')
+      .filter((line) => line.includes('"level":"error"') || /watch|list of/.test(line))
+    assert.deepEqual(problems, [])
   })
 })

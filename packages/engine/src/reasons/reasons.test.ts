@@ -57,7 +57,7 @@ describe('why a pod got no place', () => {
       kind: 'uninitializedNode',
       node: 'n1',
     },
-    'the pod uses ResourceClaims (spec.resourceClaims), for which no node can be launched; remove them, or provide a node that serves them':
+    'the pod uses ResourceClaims (spec.resourceClaims), for which no node can be launched: that needs Kubernetes 1.34 or newer, and --ignore-dra-requests not to be set; remove them, or provide a node that serves them':
       { kind: 'resourceClaims' },
     'the pod is malformed: spec.overhead.cpu "much" is not a quantity': {
       kind: 'malformed',

@@ -174,7 +174,8 @@ export function renderPodReason(reason: PodReason): string {
       return `the pod would rely on node ${reason.node}, which is not initialized; wait until it is`
     case 'resourceClaims':
       return (
-        'the pod uses ResourceClaims (spec.resourceClaims), for which no node can be launched; ' +
+        'the pod uses ResourceClaims (spec.resourceClaims), for which no node can be launched: that needs ' +
+        'Kubernetes 1.34 or newer, and --ignore-dra-requests not to be set; ' +
         'remove them, or provide a node that serves them'
       )
     case 'devices':

@@ -4,7 +4,16 @@ import { describe, type TestContext, test } from 'node:test'
 import { kinds, labels } from '@tenon/api'
 import { aType, madeClaims, objectsWithEvent, waitingPod } from '../testing/pools.test-support.ts'
 import { type Interception, minutes, intercepting, seconds, Stage } from '../testing/stage.test-support.ts'
-import { allocate, createClaim, createClass, driver, forPod, using } from './device-stage.test-support.ts'
+import {
+  allocate,
+  createClaim,
+  createClass,
+  driver,
+  forPod,
+  gpuType,
+  publish,
+  using,
+} from './device-stage.test-support.ts'
 
 const settings = { ignoreDraRequests: false }
 
@@ -154,3 +163,41 @@ function launchesLarge(stage: Stage): boolean {
     return types?.includes('medium') === false
   })
 }
+
+test('VER-44 a pod whose device is being attached to its node is served for five minutes; if that fails it is planned anew', async (t) => {
+  const stage = await open(t, [aType('medium', 4), gpuType('with-gpu', 8, 1)])
+  stage.cloud.extras = {
+    labels: {
+      [labels.os]: 'linux',
+      [labels.instanceType]: 'with-gpu',
+      [labels.zone]: 'zone-1',
+      [labels.capacityType]: 'on-demand',
+    },
+  }
+  await stage.ready('a')
+  publish(stage, 'node-a', [{ name: 'gpu-0' }])
+  createClaim(stage, 'one')
+  waitingPod(stage, 'p', { spec: using('one') })
+  const report = (status: object) => {
+    stage.patch(kinds.pod, 'p', { status }, 'status', 'default')
+  }
+  // As kube-scheduler does before it waits for the binding conditions of a device.
+  allocate(stage, 'one', ['node-a', 'gpu-0'], [forPod(stage, 'p')])
+  report({ nominatedNodeName: 'node-a' })
+  await stage.pass(5 * minutes)
+  assert.deepEqual([madeClaims(stage), stage.claimNow('a')?.metadata.deletionTimestamp], [[], undefined])
+  // Attaching fails: the device is given back, and the pod waits again; then somebody else takes the device.
+  allocate(stage, 'one', undefined)
+  report({ nominatedNodeName: null })
+  await stage.pass(30 * seconds)
+  assert.deepEqual(madeClaims(stage), [], 'the node has room for it')
+  createClaim(stage, 'other')
+  allocate(
+    stage,
+    'other',
+    ['node-a', 'gpu-0'],
+    [{ apiGroup: 'example.com', resource: 'jobs', name: 'job', uid: 'job' }],
+  )
+  await stage.pass(30 * seconds)
+  assert.equal(madeClaims(stage).length, 1)
+})
