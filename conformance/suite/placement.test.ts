@@ -8,6 +8,7 @@ import { SeededRandom, SystemClock } from '@tenon/runtime'
 import { type Answer, askEmbedded, askKubernetes, prepare } from '../src/placement/answers.ts'
 import { BareScheduler } from '../src/placement/bare-scheduler.ts'
 import { drawCase, type PlacementCase } from '../src/placement/cases.ts'
+import { withFeatures } from '../src/placement/features.ts'
 import { Draw } from '../src/scheduling-proof/objects.ts'
 
 const seed = process.env['TENON_PLACEMENT_SEED'] ?? 'placement'
@@ -56,19 +57,22 @@ describe(`placement, seed ${seed}`, () => {
 
   after(() => scheduler?.stop())
 
-  test(`the embedded scheduler places pods where kube-scheduler does, ${names.length} cases`, async (context) => {
+  test(`VER-8 the embedded scheduler places pods where kube-scheduler does, ${names.length} cases`, {
+    timeout: 120_000 + names.length * 1_000,
+  }, async (context) => {
     const differences = new Map<PlacementCase, string>()
     let placed = 0
     let asked = 0
     let refused = 0
     for (let start = 0; start < names.length; start += batchSize) {
       const cases = names.slice(start, start + batchSize).map((name) => {
-        return drawCase(name, new Draw(new SeededRandom(`${seed} ${name}`)))
+        const plain = drawCase(name, new Draw(new SeededRandom(`${seed} ${name}`)))
+        return withFeatures(plain, new Draw(new SeededRandom(`${seed} ${name} features`)), scheduler.minor)
       })
       const answers = await askKubernetes(scheduler, clock, cases)
       for (const [index, one] of cases.entries()) {
         const real = answers[index] as Answer
-        const difference = differenceOf(one, real, askEmbedded(one))
+        const difference = differenceOf(one, real, askEmbedded(one, scheduler.minor))
         if (difference !== undefined) differences.set(one, difference)
         const verdicts = Object.values(real.nodes)
         asked += verdicts.length

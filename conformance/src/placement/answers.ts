@@ -7,6 +7,7 @@ import { isKubeError, KubeError } from '@tenon/kube'
 import { type Clock, SeededRandom, VirtualClock } from '@tenon/runtime'
 import { inParallel } from '../parallel.ts'
 import type { BareScheduler } from './bare-scheduler.ts'
+import { csiDrivers } from './features.ts'
 import { type CaseObject, type PlacementCase, runtimeClasses } from './cases.ts'
 
 /** Where each pod of a case could be placed, and which objects were rejected. */
@@ -34,7 +35,7 @@ const keyOf = ({ metadata: { name, namespace } }: UnstructuredObject) => ({
 
 /** Creates what all cases share. */
 export async function prepare({ client }: BareScheduler): Promise<void> {
-  for (const { type, object } of runtimeClasses) await client.create(type, object)
+  for (const { type, object } of [...runtimeClasses, ...csiDrivers]) await client.create(type, object)
 }
 
 /** Asks kube-scheduler about many cases at once, and deletes their nodes and pods. */
@@ -124,8 +125,8 @@ async function verdicts(
   }
 }
 
-/** Asks the embedded scheduler about a case, with a new embedded API server. */
-export function askEmbedded(one: PlacementCase): Answer {
+/** Asks the embedded scheduler of a minor version about a case, with a new embedded API server. */
+export function askEmbedded(one: PlacementCase, minor: number): Answer {
   const clock = new VirtualClock()
   const random = new SeededRandom(7)
   const api = createTestApiServer({ clock, random }).local
@@ -140,7 +141,7 @@ export function askEmbedded(one: PlacementCase): Answer {
       return false
     }
   }
-  for (const each of runtimeClasses) createIn(api, each)
+  for (const each of [...runtimeClasses, ...csiDrivers]) createIn(api, each)
   for (const { type, object } of one.objects.filter(accepted).filter(({ isDeleted }) => isDeleted === true)) {
     api.delete(type, object.metadata.namespace, object.metadata.name, { gracePeriodSeconds: 30 })
   }
@@ -149,7 +150,7 @@ export function askEmbedded(one: PlacementCase): Answer {
     const pod = api.get<Pod>(kinds.pod, metadata.namespace, metadata.name)
     return pod === undefined ? [] : [pod]
   })
-  const judged = schedulingVerdicts(api, random, pods)
+  const judged = schedulingVerdicts(api, random, pods, minor)
   return {
     nodes: Object.fromEntries(
       asked.map(({ metadata }, index) => [metadata.name, judged[index]?.nodes ?? []]),

@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { minorOf } from '@tenon/api'
 import { createKubeClient, type KubeClient, loadKubeConfig } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 import { waitForPath } from '../api-probe.ts'
@@ -19,16 +20,20 @@ const withoutControllers = ['ServiceAccount', 'StorageObjectInUseProtection', 'T
 /** A scheduler that binds nothing: its extender rejects every node, and records the nodes that passed the filters. */
 export class BareScheduler {
   readonly client: KubeClient
+  /** Minor version of Kubernetes. */
+  readonly minor: number
   /** Nodes that passed all filters, by pod UID; pods without any are absent. */
   readonly feasible: ReadonlyMap<string, readonly string[]>
   readonly #stop: () => Promise<void>
 
   private constructor(
     client: KubeClient,
+    minor: number,
     feasible: ReadonlyMap<string, readonly string[]>,
     stop: () => Promise<void>,
   ) {
     this.client = client
+    this.minor = minor
     this.feasible = feasible
     this.#stop = stop
   }
@@ -50,7 +55,10 @@ export class BareScheduler {
       ])
       const config = loadKubeConfig({ env: {}, kubeconfig, clock })
       const client = createKubeClient({ transport: config.transport, clock, userAgent: 'placement' })
-      return new BareScheduler(client, feasible, async () => {
+      const version = await client.serverVersion()
+      const minor = minorOf(version)
+      if (minor === undefined) throw new Error(`the API server says that it is ${version}`)
+      return new BareScheduler(client, minor, feasible, async () => {
         config.close()
         await end(processes, extender, folder)
       })
