@@ -1,11 +1,5 @@
 /** `podgroup.discovery`: watches the kinds of groups once they are served and may be read (gangs.md 7.1). */
-import {
-  apiVersionOf,
-  autoscalingKinds,
-  kinds,
-  podGroupKinds,
-  type ResourceType,
-} from '@tenon/api'
+import { apiVersionOf, autoscalingKinds, kinds, podGroupKinds, type ResourceType } from '@tenon/api'
 import { isKubeError, isUnavailable, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
 import type { GroupKinds } from '../../state/caches.ts'
