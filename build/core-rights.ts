@@ -41,7 +41,7 @@ metadata:
   namespace: {{ .Release.Namespace }}
   {{- include "tenon.metadata" (list . nil) | nindent 2 }}
 rules:
-${rulesText(leaseRights('{{ .Values.settings.leaderElectionName | quote }}'))}---
+${rulesText(leaseRights('{{ include "tenon.leaseName" . | quote }}'))}---
 {{ include "tenon.roleBinding" (list . $fullname .Release.Namespace) }}
 {{- end }}
 `

@@ -1,3 +1,9 @@
+{{/* Each selector of NodePools has a lease of its own; the controller builds the same name. */}}
+{{- define "tenon.leaseName" -}}
+{{- $name := .Values.settings.leaderElectionName -}}
+{{- with .Values.settings.nodePools }}{{ printf "%s-%s" $name (sha256sum . | trunc 8) }}{{ else }}{{ $name }}{{ end -}}
+{{- end }}
+
 {{/* Every gate with a value: one without would end the start. */}}
 {{- define "tenon.featureGates" -}}
 {{- $gates := list -}}
@@ -107,6 +113,10 @@
 {{- if .Values.settings.observeOnly }}
 - name: OBSERVE_ONLY
   value: "true"
+{{- end }}
+{{- with .Values.settings.nodePools }}
+- name: NODE_POOLS
+  value: {{ . | quote }}
 {{- end }}
 {{- with .Values.settings.journalPath }}
 - name: JOURNAL_PATH

@@ -47,6 +47,7 @@ import { nodePoolHashes } from './nodepool/hash.ts'
 import { NodePoolLearning } from './nodepool/learning.ts'
 import { poolPricing } from './nodepool/pricing.ts'
 import { nodePoolReadiness } from './nodepool/readiness.ts'
+import { NodePoolSelecting } from './nodepool/selection.ts'
 import { NodePoolRegistrationHealth } from './nodepool/registration-health.ts'
 import { NodePoolCanary } from './nodepool/canary.ts'
 import { TemplateHistory } from './nodepool/template-history.ts'
@@ -140,8 +141,9 @@ function controllerSpecs(
     nodeClaimSeedCheck(client, state, logger),
     podEvents(client, caches, state, clock),
     nominatorOf(parts),
-    nodePoolHashes(client, caches, provider),
-    nodePoolReadiness(client, caches, provider, clock),
+    ...(settings.nodePools === undefined ? [] : [new NodePoolSelecting(parts, settings.nodePools)]),
+    nodePoolHashes(client, caches, state),
+    nodePoolReadiness(client, caches, state, provider, clock),
     new NodePoolRegistrationHealth(parts),
     new NodePoolRollout(parts),
     new NodePoolCanary(parts),
@@ -156,7 +158,7 @@ function controllerSpecs(
       deleter,
       sweep,
     }),
-    nodePoolCounter(client, caches, state, provider),
+    nodePoolCounter(client, caches, state),
     commands,
     disruption,
     observedDisruptionOf(disruptionParts, claimSources).disruption,

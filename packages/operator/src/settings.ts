@@ -1,4 +1,4 @@
-import type { TopologySpreadConstraint } from '@tenon/api'
+import type { LabelSelector, TopologySpreadConstraint } from '@tenon/api'
 import { parseSchedulerConfig, renderSchedulerConfigProblems } from '@tenon/engine/objects'
 import type { IdentitySettings } from '@tenon/kube'
 
@@ -21,6 +21,16 @@ interface FeatureGates {
   readonly spotToSpotConsolidation: boolean
   /** Several nodes may be replaced by several cheaper ones, not only by one. */
   readonly globalConsolidation: boolean
+}
+
+/** Which NodePools this controller serves where several share a cluster. */
+export interface NodePoolSelection {
+  /** Of labels of NodePools. */
+  readonly selector: LabelSelector
+  /** The selector as it was given. */
+  readonly text: string
+  /** The name of this controller in annotations: namespace and name of the lease that its replicas share. */
+  readonly controller: string
 }
 
 /** Behaviour that users may set (operations.md 2). Durations are in milliseconds. */
@@ -70,6 +80,8 @@ export interface Settings {
    * as many as the client's rate lets through in that time.
    */
   readonly maxNominations: number
+  /** Undefined if this controller serves all NodePools. */
+  readonly nodePools?: NodePoolSelection
   /** How the cluster is known again. */
   readonly identity: IdentitySettings
   /** Namespace of ConfigMap `tenon-brake`; without it only annotations of NodePools pause anything (ask.md 8). */

@@ -278,6 +278,7 @@ export class World {
   async startOperator(
     crashAt = Number.POSITIVE_INFINITY,
     when: 'before' | 'after' = 'after',
+    settings: Partial<Settings> = {},
   ): Promise<RunningOperator> {
     const { clock } = this
     const { rate } = this.#options
@@ -307,6 +308,7 @@ export class World {
         // VerticalPodAutoscalers are not served unless a test does so.
         vpaPredictions: false,
         ...this.#options.settings,
+        ...settings,
       },
     })
     const observing = operator.observe()

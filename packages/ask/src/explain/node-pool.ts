@@ -119,8 +119,8 @@ export async function explainNodePool(
 }
 
 function obstacleOf({ operator }: Study, pool: NodePool): NodePoolExplanation['waitsFor'] {
-  if (!operator.state.isManaged(pool))
-    return { code: 'foreign', message: 'its node class is of another provider' }
+  const foreign = operator.state.notServedText(pool)
+  if (foreign !== undefined) return { code: 'foreign', message: foreign }
   const found = operator
     .questions()
     .unreadyPools()

@@ -144,6 +144,11 @@ export const coreOptions: readonly OptionDefinition[] = [
       false,
       'Decide everything, keep it in the journal, and carry out nothing: no write to the cloud, and none to Kubernetes but of the lease. For a single NodePool: annotation `tenon.sh/mode: observe`.',
     ),
+    text(
+      'node-pools',
+      'SELECTOR',
+      'Serve only NodePools with these labels, such as `team=a`: for several controllers in one cluster. Each has a lease of its own, whose name ends with a hash of the selector.',
+    ),
     choice(
       'compatibility',
       ['none', 'karpenter'],

@@ -125,7 +125,10 @@ function nodesFlags(words: readonly string[]): readonly NodesFlag[] {
 
 /** A shell command line is one word, with its own quotes around values. */
 function flagValues(words: readonly string[], flag: string): readonly string[] {
-  const split = words.flatMap((word) => word.split(/\s+/))
+  // A word may be a whole script, but a flag and its value are arguments as they are: a selector has spaces.
+  const split = words.flatMap((word, at) =>
+    word.startsWith('-') || words[at - 1]?.startsWith('--') === true ? [word] : word.split(/\s+/),
+  )
   return split.flatMap((word, at) => {
     if (word === `--${flag}` || word === `-${flag}`) return split[at + 1] ?? []
     const [, value] = new RegExp(`^--?${flag}=(.*)$`).exec(word) ?? []

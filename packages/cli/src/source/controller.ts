@@ -125,7 +125,8 @@ async function findLease(
   try {
     const selected = { ...options, fieldSelector: `metadata.name=${leaseName}` }
     const held = (await client.list(kinds.lease, selected)).find(isTenons)
-    return held === undefined ? { kind: 'noController' } : { kind: 'found', lease: held }
+    const any = held ?? (await findOneOfSeveral(client, options))
+    return any === undefined ? { kind: 'noController' } : { kind: 'found', lease: any }
   } catch (error) {
     if (!isKubeError(error, 'forbidden')) throw error
     denied = error.serverMessage ?? error.message
@@ -139,6 +140,20 @@ async function findLease(
     }
   }
   return { kind: 'forbidden', right: 'list leases.coordination.k8s.io in all namespaces', message: denied }
+}
+
+/** Controllers with `--node-pools` have leases whose names end with a hash. The first by name answers. */
+async function findOneOfSeveral(
+  client: ClusterConnection['client'],
+  options: { readonly signal?: AbortSignal },
+): Promise<Lease | undefined> {
+  for (const namespace of usualNamespaces) {
+    // Not in all namespaces: every node has a lease.
+    const leases = await client.list(kinds.lease, { ...options, namespace })
+    const found = leases.find((lease) => lease.metadata.name.startsWith(`${leaseName}-`) && isTenons(lease))
+    if (found !== undefined) return found
+  }
+  return undefined
 }
 
 function isTenons({ metadata, spec }: Lease): boolean {

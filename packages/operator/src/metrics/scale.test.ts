@@ -99,7 +99,7 @@ async function shown(detail: 'full' | 'reduced') {
   }
   await podMetrics.run()
   await nodeMetrics.run()
-  await new NodePoolMetrics({ caches, state, provider, metrics: metrics.cluster }).run()
+  await new NodePoolMetrics({ caches, state, metrics: metrics.cluster }).run()
   return { cluster, metrics, nodeMetrics }
 }
 

@@ -17,6 +17,7 @@ import {
 } from '@tenon/api'
 import { type NewClaim, templateClaim } from '@tenon/engine'
 import type { CloudProvider, NodeDefaults } from '@tenon/provider'
+import { controllerAnnotation, controllerOf } from '../state/nodepools/node-pool-selection.ts'
 import { workloadOf } from '../state/pods/workloads.ts'
 
 const priceOverlayApplied = 'karpenter.sh/price-overlay-applied'
@@ -84,6 +85,7 @@ function claimOf(
 ): NewObject<NodeClaim> {
   const { metadata, spec } = pool.spec.template
   const type = karpenterKinds.nodeClaim
+  const controller = controllerOf(pool)
   const gracePeriodMs =
     spec.terminationGracePeriod === undefined
       ? defaultGracePeriodMs
@@ -96,6 +98,7 @@ function claimOf(
       ...own.metadata,
       annotations: {
         ...metadata?.annotations,
+        ...(controller !== undefined && { [controllerAnnotation]: controller }),
         [annotations.nodePoolHash]: nodePoolHash(pool),
         [annotations.nodePoolHashVersion]: nodePoolHashVersion,
         ...own.annotations,

@@ -13,7 +13,6 @@ import {
   type Pod,
 } from '@tenon/api'
 import { done, type EventRecorder, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
-import type { CloudProvider } from '@tenon/provider'
 import type { Clock } from '@tenon/runtime'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
 import type { Journal } from '../journal/journal.ts'
@@ -22,7 +21,7 @@ import { type Caches, indexes } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 import { nodePoolConditions } from '../state/conditions.ts'
 import { isActive, isPodReady } from '../state/pods/pods.ts'
-import { managedPool, poolOf } from '../state/nodepools/managed-pool.ts'
+import { poolOf } from '../state/nodepools/managed-pool.ts'
 import {
   canaryCount,
   recordText,
@@ -39,7 +38,6 @@ interface Dependencies {
   readonly client: KubeClient
   readonly caches: Caches
   readonly state: ClusterState
-  readonly provider: CloudProvider
   readonly events: EventRecorder
   readonly journal: Journal
   readonly metrics: Metrics
@@ -82,7 +80,7 @@ export class NodePoolCanary implements ControllerSpec {
 
   async reconcile(name: string): Promise<ReconcileResult> {
     const { clock, metrics } = this.#deps
-    const pool = managedPool(this.#deps, name)
+    const pool = this.#deps.state.managedPool(name)
     if (pool === undefined) {
       this.#halted.delete(name)
       metrics.rolloutsHalted.remove({ nodepool: name })

@@ -1,10 +1,8 @@
 import { formatResources, karpenterKinds, type NodePool, ownValue, type Resources } from '@tenon/api'
 import { isKubeError, type KubeClient } from '@tenon/kube'
-import type { CloudProvider } from '@tenon/provider'
 import type { SingletonSpec } from '../controller.ts'
 import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
-import { managedPool } from '../state/nodepools/managed-pool.ts'
 import { poolUsage } from '../state/nodepools/pool-usage.ts'
 import { isUnreadable } from '../state/readable.ts'
 
@@ -13,12 +11,7 @@ const unsyncedMs = 1000
 const alwaysShown: Resources = { cpu: 0, memory: 0, pods: 0, 'ephemeral-storage': 0, nodes: 0 }
 
 /** `nodepool.counter`: keeps in the status of each pool how many nodes it has, and their resources (api.md 3.5). */
-export function nodePoolCounter(
-  client: KubeClient,
-  caches: Caches,
-  state: ClusterState,
-  provider: CloudProvider,
-): SingletonSpec {
+export function nodePoolCounter(client: KubeClient, caches: Caches, state: ClusterState): SingletonSpec {
   return {
     name: 'nodepool.counter',
     async run() {
@@ -26,7 +19,7 @@ export function nodePoolCounter(
       const nodes = state.stateNodes()
       const failures: Error[] = []
       for (const { metadata } of caches.nodePools.list()) {
-        const pool = managedPool({ caches, provider }, metadata.name)
+        const pool = state.managedPool(metadata.name)
         if (pool === undefined || isUnreadable(pool)) continue
         try {
           await write(client, pool, { ...alwaysShown, ...poolUsage(metadata.name, nodes, state.parsed) })

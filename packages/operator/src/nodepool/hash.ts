@@ -8,14 +8,13 @@ import {
   nodePoolHashVersion,
 } from '@tenon/api'
 import { done, isKubeError, type KubeClient } from '@tenon/kube'
-import type { CloudProvider } from '@tenon/provider'
 import { type ControllerSpec, enqueueChanged } from '../controller.ts'
 import { type Caches, indexes } from '../state/caches.ts'
-import { managedPool } from '../state/nodepools/managed-pool.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 import { isUnreadable } from '../state/readable.ts'
 
 /** `nodepool.hash`: keeps the drift hash on pools, and updates claims that have one of another version (api.md 9.1). */
-export function nodePoolHashes(client: KubeClient, caches: Caches, provider: CloudProvider): ControllerSpec {
+export function nodePoolHashes(client: KubeClient, caches: Caches, state: ClusterState): ControllerSpec {
   return {
     name: 'nodepool.hash',
     concurrency: { least: 10, most: 1000 },
@@ -23,7 +22,7 @@ export function nodePoolHashes(client: KubeClient, caches: Caches, provider: Clo
       enqueueChanged(caches.nodePools, enqueue)
     },
     async reconcile(name) {
-      const pool = managedPool({ caches, provider }, name)
+      const pool = state.managedPool(name)
       if (pool === undefined || isUnreadable(pool)) return done
       const hash = nodePoolHash(pool)
       const stored = pool.metadata.annotations ?? {}

@@ -16,7 +16,6 @@ import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller
 import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 import { nodePoolConditions } from '../state/conditions.ts'
-import { managedPool } from '../state/nodepools/managed-pool.ts'
 import type { Correction, LearnedCapacity } from '../state/nodes/learned-capacity.ts'
 import { type UselessNode, uselessText } from '../state/nodes/node-evidence.ts'
 import { isUnreadable } from '../state/readable.ts'
@@ -78,7 +77,7 @@ export class NodePoolLearning implements ControllerSpec {
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
     const { learning } = this.#deps
-    const pool = managedPool(this.#deps, name)
+    const pool = this.#deps.state.managedPool(name)
     if (pool === undefined || isUnreadable(pool)) return done
     this.#restore(pool)
     const isStored = pool.metadata.annotations?.[capacityAnnotation] !== undefined

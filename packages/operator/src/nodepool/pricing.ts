@@ -6,7 +6,6 @@ import { type ControllerSpec, enqueueChanged, type SingletonSpec } from '../cont
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
-import { managedPool } from '../state/nodepools/managed-pool.ts'
 
 const refreshMs = 60 * 60_000
 
@@ -17,13 +16,13 @@ const refreshMs = 60 * 60_000
 export function poolPricing(
   caches: Caches,
   state: ClusterState,
-  provider: Pick<CloudProvider, 'getInstanceTypes' | 'nodeClasses'>,
+  provider: Pick<CloudProvider, 'getInstanceTypes'>,
   metrics: Pick<Metrics, 'nodePoolCostErrors'>,
   logger: Logger,
 ): readonly [ControllerSpec, SingletonSpec] {
   const { poolCosts } = state
   const typesOf = async (name: string, signal: AbortSignal) => {
-    const pool = managedPool({ caches, provider }, name)
+    const pool = state.managedPool(name)
     if (pool === undefined) return undefined
     try {
       return await provider.getInstanceTypes(pool, signal)

@@ -13,8 +13,9 @@ import type { Clock } from '@tenon/runtime'
 import { type ControllerSpec, enqueueChanged } from '../controller.ts'
 import { patchStatus } from '../patch-status.ts'
 import type { Caches } from '../state/caches.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 import { nodePoolConditions } from '../state/conditions.ts'
-import { enqueuePoolsOfClasses, managedPool, nodeClassOf } from '../state/nodepools/managed-pool.ts'
+import { enqueuePoolsOfClasses, nodeClassOf } from '../state/nodepools/managed-pool.ts'
 import { validatePool } from '../state/nodepools/pool-problems.ts'
 import { isUnreadable } from '../state/readable.ts'
 
@@ -22,6 +23,7 @@ import { isUnreadable } from '../state/readable.ts'
 export function nodePoolReadiness(
   client: KubeClient,
   caches: Caches,
+  state: ClusterState,
   provider: CloudProvider,
   clock: Clock,
 ): ControllerSpec {
@@ -33,7 +35,7 @@ export function nodePoolReadiness(
       enqueuePoolsOfClasses(caches, enqueue)
     },
     async reconcile(name) {
-      const pool = managedPool({ caches, provider }, name)
+      const pool = state.managedPool(name)
       // Unreadable conditions cannot be compared with those to write.
       if (pool === undefined || (isUnreadable(pool) && pool.status === undefined)) return done
       const now = clock.now()

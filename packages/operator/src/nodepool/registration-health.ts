@@ -1,5 +1,4 @@
 import type { Clock } from '@tenon/runtime'
-import type { CloudProvider } from '@tenon/provider'
 import {
   ConditionSet,
   conditionOf,
@@ -14,7 +13,7 @@ import { isUnreadable } from '../state/readable.ts'
 import { type Caches, indexes } from '../state/caches.ts'
 import { registrationHealthy } from '../state/nodepools/registration-health.ts'
 import { nodePoolConditions } from '../state/conditions.ts'
-import { enqueuePoolsOfClasses, managedPool, nodeClassOf } from '../state/nodepools/managed-pool.ts'
+import { enqueuePoolsOfClasses, nodeClassOf } from '../state/nodepools/managed-pool.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 
@@ -22,7 +21,6 @@ interface Dependencies {
   readonly client: KubeClient
   readonly caches: Caches
   readonly state: ClusterState
-  readonly provider: CloudProvider
   readonly clock: Clock
 }
 
@@ -54,7 +52,7 @@ export class NodePoolRegistrationHealth implements ControllerSpec {
 
   async reconcile(name: string): Promise<ReconcileResult> {
     const { client, clock, state } = this.#deps
-    const pool = managedPool(this.#deps, name)
+    const pool = state.managedPool(name)
     const nodeClass = pool && nodeClassOf(this.#deps.caches, pool)
     if (pool === undefined || nodeClass === undefined || isUnreadable(pool)) return done
     const nodeClassGeneration = nodeClass.metadata.generation ?? 0

@@ -1,4 +1,3 @@
-import type { CloudProvider } from '@tenon/provider'
 import { ConditionSet, conditionOf, karpenterKinds, type NewCondition, type NodePool } from '@tenon/api'
 import { done, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { patchStatus } from '../patch-status.ts'
@@ -6,7 +5,6 @@ import { type Clock, rfc3339 } from '@tenon/runtime'
 import { isUnreadable } from '../state/readable.ts'
 import { nodePoolConditions } from '../state/conditions.ts'
 import { nodeLimitRemedy } from './limit-report.ts'
-import { managedPool } from '../state/nodepools/managed-pool.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
 import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
@@ -16,7 +14,6 @@ interface Dependencies {
   readonly client: KubeClient
   readonly caches: Caches
   readonly state: ClusterState
-  readonly provider: CloudProvider
   readonly metrics: Metrics
   readonly clock: Clock
 }
@@ -51,7 +48,7 @@ export class NodePoolRollout implements ControllerSpec {
 
   async reconcile(name: string): Promise<ReconcileResult> {
     const { metrics, state } = this.#deps
-    const pool = managedPool(this.#deps, name)
+    const pool = state.managedPool(name)
     if (pool === undefined) {
       metrics.rolloutsPaused.remove({ nodepool: name })
       return done

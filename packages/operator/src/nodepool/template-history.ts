@@ -1,12 +1,11 @@
 import { karpenterKinds, type NodePool, ownValue } from '@tenon/api'
 import { done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { type Clock, rfc3339 } from '@tenon/runtime'
-import type { CloudProvider } from '@tenon/provider'
 import type { Caches } from '../state/caches.ts'
 import { isUnreadable } from '../state/readable.ts'
 import { isSameValue } from '../state/same-value.ts'
 import type { ControllerSpec, Enqueue } from '../controller.ts'
-import { managedPool } from '../state/nodepools/managed-pool.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 import { rolloutAnnotations } from '../state/nodepools/rollout-settings.ts'
 
 type Template = NodePool['spec']['template']
@@ -20,7 +19,7 @@ export interface FormerTemplate {
 interface Dependencies {
   readonly client: KubeClient
   readonly caches: Caches
-  readonly provider: CloudProvider
+  readonly state: Pick<ClusterState, 'managedPool'>
   readonly clock: Clock
 }
 
@@ -56,7 +55,7 @@ export class TemplateHistory implements ControllerSpec {
 
   async reconcile(name: string): Promise<ReconcileResult> {
     const added = this.#unstored.get(name)
-    const pool = managedPool(this.#deps, name)
+    const pool = this.#deps.state.managedPool(name)
     if (added === undefined || pool === undefined) return done
     const value = textOf([...added, ...formerTemplates(pool)])
     const patch = { metadata: { annotations: { [rolloutAnnotations.history]: value } } }

@@ -12,12 +12,13 @@ import {
   type ResourceList,
   type Resources,
   type Taint,
+  matchesSelector,
 } from '@tenon/api'
 import type { CloudProvider } from '@tenon/provider'
 import { type Clock, Listeners } from '@tenon/runtime'
 import { type Caches, indexes } from './caches.ts'
 import { isUnreadable, isWhole, unreadableText } from './readable.ts'
-import { type Policy, policyOf, type Settings } from '../settings.ts'
+import { type NodePoolSelection, type Policy, policyOf, type Settings } from '../settings.ts'
 import { AttachLimits } from './nodes/attach-limits.ts'
 import { StorageCapacity } from './storage-capacity.ts'
 import { VolumeDrivers } from './nodes/volume-drivers.ts'
@@ -42,6 +43,8 @@ import { PodIndex } from './pods/pod-index.ts'
 import { PodPlans } from './pods/pod-plans.ts'
 import { Predictions, ResizedPods } from './pods/predictions.ts'
 import { PodsOnNodes } from './pods/pods-to-move.ts'
+import { poolOf } from './nodepools/managed-pool.ts'
+import { controllerOf, isServedBy } from './nodepools/node-pool-selection.ts'
 import { PoolClaims } from './nodepools/pool-claims.ts'
 import { LimitReservations } from './nodepools/limit-reservations.ts'
 import { PoolCosts } from './nodepools/pool-costs.ts'
@@ -81,6 +84,7 @@ export class ClusterState {
   readonly seeds: Listeners<string> = new Listeners()
   readonly syncAnswers: Listeners<SyncAnswer> = new Listeners()
   readonly #policy: Policy
+  readonly #selection: NodePoolSelection | undefined
   #hasSynced = false
   #unsyncedSinceMs: number | undefined
   /** When a pod last came to or left a node, until its claim records it; Unix milliseconds by Node name. */
@@ -118,12 +122,13 @@ export class ClusterState {
     caches: Caches,
     provider: Pick<CloudProvider, 'nodeClasses' | 'wellKnownLabels' | 'startupTaints'>,
     clock: Clock,
-    settings: Pick<Settings, 'compatibility' | 'registrationTimeoutMs'>,
+    settings: Pick<Settings, 'compatibility' | 'nodePools' | 'registrationTimeoutMs'>,
   ) {
     this.#caches = caches
     this.#provider = provider
     this.#clock = clock
     this.#policy = policyOf(settings)
+    this.#selection = settings.nodePools
     // The first listener, so that later ones see the state after a change.
     this.#stateNodes = new StateNodes(caches, {
       isManaged: (claim) => this.isManaged(claim),
@@ -194,10 +199,65 @@ export class ClusterState {
     return this.#provider.startupTaints ?? []
   }
 
-  /** Whether this provider serves the node class. */
-  isManaged({ spec }: NodeClaim | NodePool): boolean {
+  /** Whether this process serves the object: its provider has the node class, and no other controller serves it. */
+  isManaged(object: NodeClaim | NodePool): boolean {
+    const { spec } = object
     const ref = 'template' in spec ? spec.template.spec.nodeClassRef : spec.nodeClassRef
-    return this.#provider.nodeClasses.some((type) => type.group === ref.group && type.kind === ref.kind)
+    return (
+      this.#provider.nodeClasses.some((type) => type.group === ref.group && type.kind === ref.kind) &&
+      (this.#selection === undefined || isServedBy(this.#selection, object))
+    )
+  }
+
+  /** The NodePool, if this process serves it. */
+  managedPool(name: string): NodePool | undefined {
+    const pool = this.#caches.nodePools.get({ name })
+    return pool !== undefined && this.isManaged(pool) ? pool : undefined
+  }
+
+  /** The name to write on a claim that this controller takes over, with its NodePool or because no NodePool exists. */
+  controllerToNote(claim: NodeClaim): string | undefined {
+    const selection = this.#selection
+    const holder = controllerOf(claim)
+    if (selection === undefined || holder === selection.controller) return undefined
+    const pool = this.#caches.nodePools.get({ name: poolOf(claim) })
+    const isOurs =
+      pool === undefined
+        ? holder === undefined && matchesSelector(selection.selector, claim.metadata.labels ?? {})
+        : this.isManaged(pool)
+    return isOurs ? selection.controller : undefined
+  }
+
+  /** Why this process does not serve the NodePool, a clause without a full stop; undefined if it does. */
+  notServedText(pool: NodePool): string | undefined {
+    if (this.isManaged(pool)) return undefined
+    const { group, kind } = pool.spec.template.spec.nodeClassRef
+    const selection = this.#selection
+    if (
+      selection === undefined ||
+      !this.#provider.nodeClasses.some((type) => type.group === group && type.kind === kind)
+    )
+      return 'its node class is of another provider'
+    const isSelected = matchesSelector(selection.selector, pool.metadata.labels ?? {})
+    const holder = controllerOf(pool)
+    if (holder === undefined)
+      return isSelected
+        ? 'its controller has not taken it yet'
+        : `no controller has taken it; its labels do not match --node-pools "${selection.text}" of ${selection.controller}`
+    if (holder === selection.controller)
+      return `its labels no longer match --node-pools "${selection.text}" of ${holder}`
+    return isSelected
+      ? `controller ${holder} serves it, and ${selection.controller} selects it, too`
+      : `controller ${holder} serves it`
+  }
+
+  /** Whether another controller serves the Node: its claim says so, or the Node if it has none. */
+  isForeign(node: Node): boolean {
+    if (this.#selection === undefined) return false
+    const claims = this.#caches.nodeClaims.byIndex(indexes.byProviderId, node.spec?.providerID ?? '')
+    if (claims.length > 0) return !claims.some((claim) => this.isManaged(claim))
+    const pool = this.#caches.nodePools.get({ name: node.metadata.labels?.[labels.nodePool] ?? '' })
+    return (controllerOf(node) ?? (pool && controllerOf(pool))) !== this.#selection.controller
   }
 
   /** Adds a claim that was just created, so that no pass launches for its pods again. */

@@ -23,6 +23,7 @@ export async function readTypedManifests(io: Pick<Io, 'cwd'>, text: string): Pro
     crds,
     gates: defaultSettings.featureGates,
     providers: [],
+    controllers: [],
   })
   const schemas = new SchemaChecker(crds)
   const objects = readText('', text).objects.flatMap(({ object }): readonly KubeObject[] => {

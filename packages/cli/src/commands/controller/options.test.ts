@@ -287,3 +287,23 @@ test('metrics are told in full, or without what grows with the cluster', () => {
   assert.equal(settings(['--metrics-detail=full'], { METRICS_DETAIL: 'reduced' }).metricsDetail, 'full')
   assert.match(complaint(['--metrics-detail=some']), /--metrics-detail=some: give full or reduced/)
 })
+
+test('SCA-15 a selector of NodePools gives the controller a lease of its own', () => {
+  const read = options(['--node-pools=team in (a,b)'])
+  assert.deepEqual(read.settings.nodePools, {
+    controller: `kube-system/${read.leaderElection?.name ?? ''}`,
+    text: 'team in (a,b)',
+    selector: { matchExpressions: [{ key: 'team', operator: 'In', values: ['a', 'b'] }] },
+  })
+  assert.match(read.leaderElection?.name ?? '', /^karpenter-leader-election-[0-9a-f]{8}$/)
+  assert.notEqual(options(['--node-pools=team=c']).leaderElection?.name, read.leaderElection?.name)
+  assert.equal(settings([]).nodePools, undefined)
+  assert.match(
+    complaint(['--node-pools=team=a=b']),
+    /--node-pools: unable to parse the label selector at "team=a=b"/,
+  )
+  assert.match(
+    complaint(['--node-pools=team=a', '--disable-leader-election']),
+    /--node-pools: needs leader election/,
+  )
+})

@@ -5,6 +5,7 @@ import type { LogLevel } from '@tenon/runtime'
 import { parseDocument } from 'yaml'
 import { CliError, startUpExitCode } from '../../errors.ts'
 import type { Providers } from '../../load-provider.ts'
+import { leaseNameFor, nodePoolSelector } from '../../source/node-pool-selectors.ts'
 import { optionDefinitionsOf } from '../../options/definitions.ts'
 import { type OptionWarning, type ReadOptions, readOptions } from '../../options/read.ts'
 import { featureGates, karpenterGates } from '../../options/feature-gates.ts'
@@ -62,6 +63,7 @@ export function controllerOptions(
   const { settings, warnings } = settingsOf(read)
   const brakeNamespace = read.text('leader-election-namespace') || podNamespace
   const lease = read.isOn('disable-leader-election') ? undefined : leaseOf(read, podNamespace)
+  const nodePools = nodePoolSelection(read, lease)
   const identity = {
     isAccepted: read.isOn('accept-cluster-identity'),
     ...(lease !== undefined && { lease }),
@@ -84,7 +86,12 @@ export function controllerOptions(
     logErrorOutputs: read.text('log-error-output-paths'),
     memoryLimitBytes: Math.max(0, read.number('memory-limit')),
     leaderElection: lease,
-    settings: { ...settings, identity, ...(brakeNamespace !== undefined && { brakeNamespace }) },
+    settings: {
+      ...settings,
+      identity,
+      ...(brakeNamespace !== undefined && { brakeNamespace }),
+      ...(nodePools !== undefined && { nodePools }),
+    },
     warnings: [...read.warnings, ...warnings],
   }
 }
@@ -154,7 +161,23 @@ function leaseOf(
       'leader election needs a namespace outside of a pod: set --leader-election-namespace (LEADER_ELECTION_NAMESPACE), or disable it with --disable-leader-election',
     )
   }
-  return { namespace, name: read.text('leader-election-name') }
+  return { namespace, name: leaseNameFor(read.text('leader-election-name'), read.text('node-pools')) }
+}
+
+function nodePoolSelection(
+  read: ReadOptions,
+  lease: ControllerOptions['leaderElection'],
+): Settings['nodePools'] {
+  const text = read.text('node-pools')
+  if (text === '') return undefined
+  const flag = read.nameOf('node-pools')
+  if (lease === undefined)
+    throw refusal(`${flag}: needs leader election, as controllers know each other by their leases`)
+  return {
+    selector: nodePoolSelector(flag, text),
+    text,
+    controller: `${lease.namespace}/${lease.name}`,
+  }
 }
 
 function port(read: ReadOptions, flag: string): number {

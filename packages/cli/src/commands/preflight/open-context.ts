@@ -6,6 +6,8 @@ import type { RightsSetting } from '@tenon/operator'
 import { isProviderSettingError, type ProviderModule } from '@tenon/provider'
 import { type Clock, silentLogger, type Transport } from '@tenon/runtime'
 import { autoscalerIn, deploymentKind, type RunningAutoscaler } from '../../source/autoscalers.ts'
+import { leaseNameFor } from '../../source/node-pool-selectors.ts'
+import { selectorOf } from './checks/node-pools.ts'
 import { type Providers, recognizedProvider } from '../../load-provider.ts'
 import { version } from '../../version.ts'
 import type { Cloud, Installation, PreflightContext } from './check.ts'
@@ -113,7 +115,7 @@ function installationOf(tenon: RunningAutoscaler | undefined, settings: Prefligh
     (tenon?.kind === 'tenon' ? `${tenon.namespace}/${tenon.serviceAccount}` : undefined)
   return {
     namespace: settings.namespace ?? tenon?.namespace ?? usualNamespace,
-    leaseName: usualLease,
+    leaseName: leaseNameFor(usualLease, selectorOf(tenon)),
     replicas: settings.replicas ?? spec?.replicas ?? 1,
     requests: tenon === undefined ? usualRequests : parseResources(requests ?? {}),
     settings: settingsOf(tenon),

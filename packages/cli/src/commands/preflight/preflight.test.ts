@@ -270,6 +270,40 @@ for (const fault of faults)
     assert.equal(stand.instances(), 0)
   })
 
+test('SCA-15 preflight names a NodePool that no controller or two select', async (t) => {
+  const stand = await stood(t)
+  autoscaling(stand)
+  for (const [name, selector] of [
+    ['one', 'team=a'],
+    ['two', 'team in (a,b)'],
+  ] as const) {
+    const command = ['controller', '--provider=exoscale', `--node-pools=${selector}`]
+    stand.api.create(deploymentKind, deploymentOf(name, 'registry.test/tenon:1', command))
+  }
+  for (const team of ['a', 'b', 'c'])
+    stand.api.create(karpenterKinds.nodePool, {
+      apiVersion: 'karpenter.sh/v1',
+      kind: 'NodePool',
+      metadata: { name: `of-${team}`, labels: { team } },
+      spec: {
+        template: {
+          spec: {
+            nodeClassRef: { group: 'karpenter.exoscale.com', kind: 'ExoscaleNodeClass', name: 'default' },
+            requirements: [],
+          },
+        },
+      },
+    })
+  const found = (await stand.run()).find(({ name }) => name === 'node-pools')
+  assert.deepEqual(
+    found?.findings.map(({ message }) => message),
+    [
+      'NodePool of-a: its labels match the selectors (--node-pools) of autoscaling/one, autoscaling/two: the first that takes it serves it',
+      'NodePool of-c: its labels match no selector (--node-pools) of autoscaling/one, autoscaling/two: no controller launches nodes for it',
+    ],
+  )
+})
+
 test('EXP-26 every verb that is missing is named, for each resource', async (t) => {
   const stand = await stood(t)
   stand.api.delete(clusterRoleKind, undefined, 'core')
@@ -334,7 +368,7 @@ test('EXP-26 each form of output has every check, and a failed one its fix', asy
     durationMs: 0,
   })
   const junit = render(results, 'junit')
-  assert.match(junit, /tests="12" failures="2"/)
+  assert.match(junit, /tests="13" failures="2"/)
   assert.match(
     junit,
     /<failure message="the clock of the API server[^>]*>fail: .* Fix: set the clocks by NTP/,

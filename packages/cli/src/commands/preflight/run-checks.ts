@@ -7,6 +7,7 @@ import { cloudDns, cloudRights, credentials } from './checks/cloud.ts'
 import { crds } from './checks/crds.ts'
 import { disruptionBudgets } from './checks/disruption-budgets.ts'
 import { identity } from './checks/identity.ts'
+import { nodePoolSelectors } from './checks/node-pools.ts'
 import { otherAutoscalers } from './checks/other-autoscalers.ts'
 import { rights } from './checks/rights.ts'
 import { room } from './checks/room.ts'
@@ -87,6 +88,7 @@ export const checks: readonly Check[] = [
   cloudRights,
   cloudDns,
   otherAutoscalers,
+  nodePoolSelectors,
   webhooks,
   room,
   disruptionBudgets,

@@ -22,6 +22,12 @@ export function addValidate(program: Command, io: Io): void {
     command.option(`--${flag} <${takes}>`, meaning)
   command
     .option('--feature-gates <list>', 'gates of the controller, Name=true,… (FEATURE_GATES)')
+    .addOption(
+      new Option(
+        '--node-pools <selector>',
+        'selector of a controller that shares the cluster, once for each: NodePools that none or several select are reported',
+      ).argParser((selector, before: readonly string[] | undefined) => [...(before ?? []), selector]),
+    )
     .option('-R, --recursive', 'include subdirectories')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
     .addHelpText(

@@ -12,6 +12,7 @@ import { type Problem, renderProblem } from './problem.ts'
 import { type SourceText, validate, type Validation } from './validate.ts'
 import { allCrds } from '../../crds.ts'
 import { featureGates } from '../../options/feature-gates.ts'
+import { nodePoolSelector } from '../../source/node-pool-selectors.ts'
 
 /** Exit code if nothing could be checked. */
 const couldNotRun = 2
@@ -19,10 +20,11 @@ const couldNotRun = 2
 export interface ValidateFlags {
   readonly provider?: string
   readonly featureGates?: string
+  readonly nodePools?: readonly string[]
   readonly recursive?: true
   readonly output: 'text' | 'json'
   /** Options of the providers, in camel case. */
-  readonly [option: string]: string | true | undefined
+  readonly [option: string]: string | readonly string[] | true | undefined
 }
 
 /**
@@ -43,6 +45,9 @@ export async function runValidate(io: Io, paths: readonly string[], flags: Valid
     crds: await allCrds(all),
     gates,
     providers,
+    controllers: await readable(() =>
+      (flags.nodePools ?? []).map((name) => ({ name, selector: nodePoolSelector('--node-pools', name) })),
+    ),
     ...(chosen !== undefined && { provider: chosen.name }),
   })
   const validation = { ...found, problems: [...unreadable.map(unreadableProblem), ...found.problems] }

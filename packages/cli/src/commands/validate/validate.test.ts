@@ -640,3 +640,24 @@ test('RPT-64 a dangling link costs only itself, is named, and makes the exit cod
   assert.equal(named.code, 1)
   assert.match(named.out, /gone\.yaml:1:1: error: cannot read/)
 })
+
+test('SCA-15 NodePools that no controller or two select are named', async () => {
+  const labelled = (name: string, labels: string) =>
+    aPool(name).replace(`{name: ${name}}`, `{name: ${name}, labels: {${labels}}}`)
+  const pools = [
+    labelled('one', 'team: a'),
+    labelled('none', 'team: c'),
+    labelled('both', 'team: a, gpu: yes'),
+  ]
+  const args = ['--node-pools', 'team=a', '--node-pools', 'gpu=yes']
+  const found = (await problems(pools.join('---\n').replaceAll('yes', '"yes"'), ...args)).filter((line) =>
+    line.includes('--node-pools'),
+  )
+  assert.deepEqual(
+    found.map((line) => line.replace(/^\d+:\d+: /, '')),
+    [
+      'warning: NodePool none: metadata.labels: its labels match no selector (--node-pools) of team=a, gpu=yes: no controller launches nodes for it',
+      'warning: NodePool both: metadata.labels: its labels match the selectors (--node-pools) of team=a, gpu=yes: the first that takes it serves it',
+    ],
+  )
+})

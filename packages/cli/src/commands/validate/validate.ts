@@ -9,6 +9,7 @@ import { type OfflineProvider, serves } from './offline-provider.ts'
 import { type Gates, overlayFindings, poolFindings } from './pool-check.ts'
 import { type Finding, inOrder, type Problem } from './problem.ts'
 import { SchemaChecker } from './schema-check.ts'
+import { type SelectingController, selectionProblem } from '../../source/node-pool-selectors.ts'
 
 /** A text to check; `file` is printed before every problem. */
 export interface SourceText {
@@ -21,6 +22,8 @@ export interface ValidateOptions {
   readonly crds: readonly object[]
   readonly gates: Gates
   readonly providers: readonly OfflineProvider[]
+  /** Controllers that share the cluster; empty if one serves all NodePools. */
+  readonly controllers: readonly SelectingController[]
   /** Provider whose catalogue is used; default: that of the pool's node class. */
   readonly provider?: string
 }
@@ -114,6 +117,11 @@ function duplicates(checked: readonly Checked[]): readonly Problem[] {
   })
 }
 
+function selectionFindings(pool: NodePool, controllers: readonly SelectingController[]): readonly Finding[] {
+  const message = controllers.length === 0 ? undefined : selectionProblem(pool, controllers)
+  return message === undefined ? [] : [{ severity: 'warning', field: 'metadata.labels', message }]
+}
+
 function ofKinds(
   checked: readonly Checked[],
   others: readonly KubeObject[],
@@ -141,7 +149,10 @@ function ofKinds(
     const own = providers.find((each) => serves(each, ref))
     const asked = providers.find(({ module }) => module.name === options.provider)
     const rules = (own ?? asked)?.catalogue.rules ?? { wellKnownLabels: [] }
-    const findings = [...poolFindings(given.object, pool, rules, options.gates)]
+    const findings = [
+      ...poolFindings(given.object, pool, rules, options.gates),
+      ...selectionFindings(pool, options.controllers),
+    ]
     const candidates = own === undefined ? [] : nodeClasses(own)
     findings.push(...referenceFindings(pool, own, candidates, providers))
     const choosable = asked ?? own

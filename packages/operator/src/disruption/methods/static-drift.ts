@@ -8,6 +8,7 @@ import {
   type StaticPool,
 } from '../../nodepool/static/static-pools.ts'
 import type { Caches } from '../../state/caches.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 import type { StateNode } from '../../state/nodes/state-node.ts'
 import type { Candidate } from '../candidates.ts'
 import type { Command, Replacement } from '../commands/command.ts'
@@ -18,6 +19,7 @@ import { type NodeLimitParts, reportNodeLimit } from '../node-limits.ts'
 import type { DisruptionReport } from '../report.ts'
 
 interface Dependencies extends NodeLimitParts {
+  readonly state: NodeLimitParts['state'] & Pick<ClusterState, 'managedPool'>
   readonly caches: Caches
   readonly provider: CloudProvider
   readonly claims: StaticClaims
@@ -58,12 +60,12 @@ export class StaticDrift implements DisruptionMethod {
    * @throws AggregateError of the replacements that failed to begin, after all were tried.
    */
   async pass({ budgets, candidates, mayNotLaunch, begin }: Pass, signal: AbortSignal): Promise<PassOutcome> {
-    const { caches, provider, report } = this.#deps
+    const { report, state } = this.#deps
     await this.#settle(signal)
     const byPool = Map.groupBy(candidates, ({ pool }) => pool.metadata.name)
     const remaining = budgets()
     const commands = [...byPool].flatMap(([name, nodes]) => {
-      const pool = staticPool(caches, provider, name)
+      const pool = staticPool(state, name)
       if (pool === undefined) return []
       if (!mayNotLaunch(name)) return this.#commands(pool, nodes, remaining.get(name) ?? 0)
       for (const node of nodes) report.blocked(node, heldBackText(name))
@@ -112,7 +114,7 @@ export class StaticDrift implements DisruptionMethod {
   }
 
   #replacement(pool: StaticPool, name: string): Replacement {
-    const { caches, claims, provider, state } = this.#deps
+    const { claims, state } = this.#deps
     const { name: poolName, uid } = pool.metadata
     const abandon = () => {
       state.poolClaims.release(name)
@@ -123,7 +125,7 @@ export class StaticDrift implements DisruptionMethod {
       instanceTypes: [],
       abandon,
       create: async (_, signal) => {
-        const current = staticPool(caches, provider, poolName)
+        const current = staticPool(state, poolName)
         if (current === undefined || current.metadata.uid !== uid) {
           abandon()
           return { kind: 'poolGone', nodePool: poolName }

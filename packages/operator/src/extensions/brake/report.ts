@@ -2,9 +2,7 @@
 import { conditionOf, ConditionSet, karpenterKinds, type KubeObject, type NodePool } from '@tenon/api'
 import { done, type EventRecorder, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import type { Clock, Logger } from '@tenon/runtime'
-import type { CloudProvider } from '@tenon/provider'
 import { isUnreadable } from '../../state/readable.ts'
-import { managedPool } from '../../state/nodepools/managed-pool.ts'
 import { nodePoolConditions } from '../../state/conditions.ts'
 import type { Caches } from '../../state/caches.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
@@ -16,8 +14,7 @@ import type { Metrics } from '../../metrics/metrics.ts'
 interface Dependencies {
   readonly client: Pick<KubeClient, 'patch'>
   readonly caches: Pick<Caches, 'brakeConfigMaps' | 'nodePools'>
-  readonly state: Pick<ClusterState, 'brake'>
-  readonly provider: Pick<CloudProvider, 'nodeClasses'>
+  readonly state: Pick<ClusterState, 'brake' | 'managedPool'>
   readonly events: EventRecorder
   readonly journal: Pick<Journal, 'note'>
   readonly metrics: Pick<Metrics, 'paused' | 'pausesUnreadable'>
@@ -69,7 +66,7 @@ export class BrakeReport implements ControllerSpec {
       this.#warnIfUnknown(isUnknown)
       return nextLook(pauses, now) ?? { kind: 'after', delayMs: longestMs }
     }
-    const pool = managedPool(this.#deps, name)
+    const pool = this.#deps.state.managedPool(name)
     if (pool === undefined) {
       this.#reported.delete(name)
       this.#measure(name, [], false)

@@ -60,7 +60,9 @@ export class GroupController implements ControllerSpec {
   /** @param id of a group. */
   async reconcile(id: string): Promise<ReconcileResult> {
     const { podGroups } = this.#deps.state
-    const claims = claimsOfGroup(this.#deps.kubernetes.caches, id)
+    const claims = claimsOfGroup(this.#deps.kubernetes.caches, id).filter((claim) =>
+      this.#deps.state.isManaged(claim),
+    )
     if (claims.length === 0) {
       this.#noticed.delete(id)
       return done

@@ -1,18 +1,15 @@
 /** `metrics.nodepool`: limits, usage and cost of NodePools (operations.md 9.2). */
-import type { CloudProvider } from '@tenon/provider'
 import { type NodePool, type ResourceList } from '@tenon/api'
 import type { ReconcileResult } from '@tenon/kube'
 import { type ClusterMetrics, resourceLabel, shownAmount } from './cluster-metrics.ts'
 import type { KeptGauge } from '../gauges.ts'
-import { managedPool } from '../../state/nodepools/managed-pool.ts'
 import type { SingletonSpec } from '../../controller.ts'
 import type { Caches } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodePools'>
-  readonly state: Pick<ClusterState, 'parsed' | 'poolCosts'>
-  readonly provider: Pick<CloudProvider, 'nodeClasses'>
+  readonly state: Pick<ClusterState, 'managedPool' | 'parsed' | 'poolCosts'>
   readonly metrics: Pick<ClusterMetrics, 'poolCost' | 'poolLimit' | 'poolUnpriced' | 'poolUsage'>
 }
 
@@ -35,7 +32,7 @@ export class NodePoolMetrics implements SingletonSpec {
     const { caches, state } = this.#deps
     for (const { metadata } of caches.nodePools.list()) {
       const { name } = metadata
-      const pool = managedPool(this.#deps, name)
+      const pool = state.managedPool(name)
       if (pool === undefined) {
         this.#drop(name)
         continue

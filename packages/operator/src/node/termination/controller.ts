@@ -98,6 +98,7 @@ export class NodeTermination implements ControllerSpec {
     const { kubernetes, provider } = this.#deps
     const node = kubernetes.caches.nodes.get({ name })
     if (node === undefined || !isTerminatingNode(node, provider.nodeClasses)) return done
+    if (this.#deps.state.isForeign(node)) return done
     try {
       return await this.#terminate(node, signal)
     } catch (error) {

@@ -43,7 +43,7 @@ export class StaticDeprovisioning implements ControllerSpec {
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { caches, provider, state } = this.#deps
+    const { state } = this.#deps
     if (this.#excess(name) > 0) {
       const unlaunched = await this.#unlaunched(name, signal)
       // Counted again, as claims may have been deleted meanwhile.
@@ -51,12 +51,12 @@ export class StaticDeprovisioning implements ControllerSpec {
       const surplus = this.#victims(active, unlaunched).slice(0, Math.max(0, this.#excess(name)))
       await this.#delete(surplus, signal)
     }
-    return staticPool(caches, provider, name) === undefined ? done : { kind: 'after', delayMs: settledMs }
+    return staticPool(state, name) === undefined ? done : { kind: 'after', delayMs: settledMs }
   }
 
   #excess(name: string): number {
-    const { caches, provider, state } = this.#deps
-    const pool = validStaticPool(caches, provider, name)
+    const { provider, state } = this.#deps
+    const pool = validStaticPool(state, provider, name)
     if (pool === undefined) return 0
     return state.poolClaims.of(name).active.length - pool.spec.replicas
   }

@@ -59,11 +59,11 @@ export class StaticProvisioning implements ControllerSpec {
   }
 
   watch(enqueue: Enqueue): void {
-    const { caches, launchGuard, provider } = this.#deps
+    const { caches, launchGuard, state } = this.#deps
     enqueueChanged(caches.nodePools, enqueue, (change) => isResized(change) || isNowReady(change))
     launchGuard.opened.add(() => {
       for (const { metadata } of caches.nodePools.list())
-        if (staticPool(caches, provider, metadata.name) !== undefined) enqueue(metadata.name)
+        if (staticPool(state, metadata.name) !== undefined) enqueue(metadata.name)
     })
     caches.nodeClaims.onChange((change) => {
       const pool = staticPoolName(caches, change.object)
@@ -72,12 +72,11 @@ export class StaticProvisioning implements ControllerSpec {
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { caches, claims, provider, state } = this.#deps
+    const { claims, state } = this.#deps
     const pool = this.#readyPool(name)
     if (pool === undefined) {
       // Without the pool nobody creates these again.
-      if (staticPool(caches, provider, name) === undefined)
-        state.poolClaims.release(...state.poolClaims.unsettled(name))
+      if (staticPool(state, name) === undefined) state.poolClaims.release(...state.poolClaims.unsettled(name))
       return done
     }
     if (!this.#learned.has(pool.metadata.uid ?? '')) {
@@ -142,8 +141,8 @@ export class StaticProvisioning implements ControllerSpec {
   }
 
   #readyPool(name: string): StaticPool | undefined {
-    const { caches, provider } = this.#deps
-    const pool = validStaticPool(caches, provider, name)
+    const { provider, state } = this.#deps
+    const pool = validStaticPool(state, provider, name)
     return pool !== undefined && isConditionTrue(pool, 'Ready') ? pool : undefined
   }
 

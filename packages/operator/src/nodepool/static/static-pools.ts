@@ -19,26 +19,25 @@ import {
 import { staticClaimFor } from '../../nodeclaim/claim-objects.ts'
 import type { Caches } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
-import { managedPool } from '../../state/nodepools/managed-pool.ts'
 import { isObserved } from '../../state/nodepools/observed-pools.ts'
 import { validatePool } from '../../state/nodepools/pool-problems.ts'
 
 export type StaticPool = NodePool & { readonly spec: { readonly replicas: number } }
 
-/** The static NodePool of that name, if this provider serves it and it is not being deleted. */
-export function staticPool(caches: Caches, provider: CloudProvider, name: string): StaticPool | undefined {
-  const pool = managedPool({ caches, provider }, name)
+/** The static NodePool of that name, if this process serves it and it is not being deleted. */
+export function staticPool(state: Pick<ClusterState, 'managedPool'>, name: string): StaticPool | undefined {
+  const pool = state.managedPool(name)
   if (pool === undefined || !isStatic(pool) || pool.metadata.deletionTimestamp !== undefined) return undefined
   return pool
 }
 
 /** As {@link staticPool}, but undefined if the pool is invalid or only observed. */
 export function validStaticPool(
-  caches: Caches,
+  state: Pick<ClusterState, 'managedPool'>,
   provider: CloudProvider,
   name: string,
 ): StaticPool | undefined {
-  const pool = staticPool(caches, provider, name)
+  const pool = staticPool(state, name)
   if (pool === undefined || isObserved(pool)) return undefined
   return validatePool(pool, provider).length > 0 ? undefined : pool
 }

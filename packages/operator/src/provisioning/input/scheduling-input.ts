@@ -12,6 +12,7 @@ import {
 import { inSlices, perObject, type Slicing } from '@tenon/runtime'
 import type { Caches } from '../../state/caches.ts'
 import { nodeClassOf, poolOf } from '../../state/nodepools/managed-pool.ts'
+import { controllerOf } from '../../state/nodepools/node-pool-selection.ts'
 import { poolUsage } from '../../state/nodepools/pool-usage.ts'
 import { expectedFeatures } from '../../state/nodes/declared-features.ts'
 import type { StateNode } from '../../state/nodes/state-node.ts'
@@ -47,6 +48,7 @@ import {
   type UnreadyPool,
 } from './eligible-pools.ts'
 import { type GroupSources, movingGroups, pendingGroups } from './group-input.ts'
+import { PodsElsewhere } from './pods-elsewhere.ts'
 import { eligibilityPolicy } from '../../decide/eligibility-policy.ts'
 import type { LaunchGuard } from '../../cloud/launch-guard.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
@@ -61,7 +63,7 @@ type InputSources = ClusterSources &
   PoolSources & {
     readonly caches: Parameters<typeof daemonInputs>[0] & Pick<Caches, 'nodeClasses' | 'nodePools'>
     readonly state: Pick<ClusterState, 'limitReservations' | 'storageCapacity' | 'unreadableNodeText'>
-    readonly settings: Pick<Settings, 'preferences' | 'minValues' | 'featureGates'>
+    readonly settings: Pick<Settings, 'preferences' | 'minValues' | 'featureGates' | 'nodePools'>
     readonly provider: Pick<CloudProvider, 'kubeletVersion' | 'reservationLabel'>
     readonly placementGate: Pick<PlacementGate, 'improvementFor' | 'minor' | 'settled'>
     readonly launchGuard: Pick<LaunchGuard, 'onTrial'>
@@ -111,13 +113,14 @@ export class SchedulingInputs {
     // The provider is asked first, so that everything else is read at one moment.
     const listed = await Promise.all(eligible.map((pool) => offeredTypes(this.#sources, pool, signal)))
     const listings = listed.filter((listing) => listing !== undefined)
+    const elsewhere = hasPods ? await this.#podsElsewhere(signal) : undefined
     // Most of the work, done before that moment.
     state.pods.countResized(resizedRequests(placementGate.minor))
     if (hasPods) await inSlices(state.pods.readUses(state.stateNodes()), slicing)
     // From here on everything is read without a pause, so that it is consistent.
     state.pods.decided()
     const offeringsOnTrial = launchGuard.onTrial()
-    const input = await inSlices(this.#gathering(hasPods, listings), slicing)
+    const input = await inSlices(this.#gathering(hasPods, listings, [], elsewhere), slicing)
     return { ...input, offeringsOnTrial }
   }
 
@@ -136,6 +139,7 @@ export class SchedulingInputs {
       eligiblePools(this.#sources).map((pool) => expectedTypes(this.#sources, pool, signal)),
     )
     const listings = listed.filter((listing) => listing !== undefined)
+    const elsewhere = await this.#podsElsewhere(signal)
     state.pods.countResized(resizedRequests(placementGate.minor))
     await inSlices(state.pods.readUses(state.stateNodes()), slicing)
     const moving = removable.flatMap(({ pods }) =>
@@ -143,7 +147,10 @@ export class SchedulingInputs {
         (pod): PlacedPod => ({ pod, origin: pod.status?.phase === 'Pending' ? 'starting' : 'candidate' }),
       ),
     )
-    const { policy, nodes, ...input } = await inSlices(this.#gathering(true, listings, moving), slicing)
+    const { policy, nodes, ...input } = await inSlices(
+      this.#gathering(true, listings, moving, elsewhere),
+      slicing,
+    )
     const { improvement: _, reservations, ...rules } = policy
     return {
       ...input,
@@ -182,27 +189,46 @@ export class SchedulingInputs {
     )
   }
 
+  /** Undefined if this controller serves all NodePools. */
+  async #podsElsewhere(signal: AbortSignal): Promise<PodsElsewhere | undefined> {
+    const { settings, slicing, state } = this.#sources
+    if (settings.nodePools === undefined) return undefined
+    const elsewhere = await PodsElsewhere.read(this.#sources, signal)
+    await inSlices(elsewhere.judge(state.pods.waiting()), slicing)
+    return elsewhere
+  }
+
   /** Reads everything in its first step, and sorts the pods in the next ones. */
   *#gathering(
     hasPods: boolean,
     listings: readonly Listing[],
     moving: readonly PlacedPod[] = [],
+    elsewhere?: PodsElsewhere,
   ): Generator<undefined, GatheredInput, undefined> {
     const sources = this.#sources
     const { caches, clock, state } = sources
     const lookups = { ...volumeLookups(caches), storageCapacity: capacityLookup(sources) }
     const stateNodes = hasPods ? state.stateNodes() : []
     const staying = stayingAmong(stateNodes, state)
-    const waitingPods = hasPods ? state.pods.waiting() : []
-    const { pending, podGroups: waitingGroups, refused, ignored } = pendingGroups(sources, waitingPods)
+    const isHere = (pod: Pod) => elsewhere?.poolOf(pod) === undefined
+    const allWaiting = hasPods ? state.pods.waiting() : []
+    const waitingPods = elsewhere === undefined ? allWaiting : allWaiting.filter(isHere)
+    const {
+      pending,
+      podGroups: waitingGroups,
+      refused,
+      ignored: unlisted,
+    } = pendingGroups(sources, waitingPods)
+    const ignored = [...unlisted, ...podsOfOthers(elsewhere, allWaiting)]
     const waiting = new Set(waitingGroups.map(({ id }) => id))
     const movingPods = moving.map(({ pod }) => pod)
     // The nodes of a group do not move while members of it wait for theirs.
     const groupsThatMove = movingGroups(sources, movingPods).filter(({ id }) => !waiting.has(id))
     const podGroups = [...waitingGroups, ...groupsThatMove]
     const left = withoutPreempted(state, waitingGroups, clock.now())
-    const leaving = [...podsOfLeavingNodes(sources, stateNodes), ...moving]
-    const room = hasPods ? placeholderPods(state) : []
+    const deleting = podsOfLeavingNodes(sources, stateNodes).filter(({ pod }) => isHere(pod))
+    const leaving = [...deleting, ...moving]
+    const room = hasPods ? placeholderPods(state).filter(({ pod }) => isHere(pod)) : []
     const featuresOf = (pool: NodePool) => {
       const version = sources.provider.kubeletVersion?.(pool)
       const declaredFeatures = expectedFeatures(pool, nodeClassOf(caches, pool), version, stateNodes)
@@ -271,6 +297,17 @@ function limitsOf(
     usage: poolUsage(name, stateNodes, state.parsed),
     reserved: state.limitReservations.of(name),
   }
+}
+
+function podsOfOthers(elsewhere: PodsElsewhere | undefined, waiting: readonly Pod[]): readonly IgnoredPod[] {
+  if (elsewhere === undefined) return []
+  return waiting.flatMap((pod) => {
+    const pool = elsewhere.poolOf(pod)
+    if (pool === undefined) return []
+    const { name } = pool.metadata
+    const reason = `NodePool ${name} of controller ${controllerOf(pool) ?? ''} is the first that admits it`
+    return [{ pod, reason, isSilent: true }]
+  })
 }
 
 /** Each class is read once a decision. */

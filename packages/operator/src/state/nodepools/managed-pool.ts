@@ -1,30 +1,12 @@
-/** Which NodePools this provider serves, and their node classes. */
+/** NodePools of claims, and node classes of NodePools. */
 import { labels, type NodeClaim, type NodeClass, type NodePool, parseNillableDuration } from '@tenon/api'
 import type { Change } from '@tenon/kube'
-import type { CloudProvider } from '@tenon/provider'
 import { perObject } from '@tenon/runtime'
 import type { Enqueue } from '../../controller.ts'
 import type { Caches } from '../caches.ts'
 
 /** Name of the claim's NodePool; empty if it has none. */
 export const poolOf = ({ metadata }: NodeClaim): string => metadata.labels?.[labels.nodePool] ?? ''
-
-/** The NodePool, if this provider serves its node class. */
-export function managedPool(
-  {
-    caches,
-    provider,
-  }: {
-    readonly caches: Pick<Caches, 'nodePools'>
-    readonly provider: Pick<CloudProvider, 'nodeClasses'>
-  },
-  name: string,
-): NodePool | undefined {
-  const pool = caches.nodePools.get({ name })
-  const ref = pool?.spec.template.spec.nodeClassRef
-  const isManaged = provider.nodeClasses.some((type) => type.group === ref?.group && type.kind === ref.kind)
-  return isManaged ? pool : undefined
-}
 
 /** Undefined while the node class does not exist. */
 export function nodeClassOf(

@@ -2,6 +2,7 @@
 import { kinds, type Lease } from '@tenon/api'
 import type { RunningAutoscaler } from '../../../source/autoscalers.ts'
 import type { Check, CheckOutcome, Finding, Installation } from '../check.ts'
+import { selectorOf } from './node-pools.ts'
 
 const clusterAutoscalerLease = 'cluster-autoscaler'
 
@@ -58,7 +59,10 @@ function judge(
   const findings = [
     ...others.map((other) => deploymentFinding(other, installation)),
     ...running
-      .filter(({ kind, namespace }) => kind === 'tenon' && namespace !== installation.namespace)
+      .filter(
+        (other) =>
+          other.kind === 'tenon' && other.namespace !== installation.namespace && selectorOf(other) === '',
+      )
       .map((other) => secondTenon(other, installation)),
     ...held.flatMap((lease) => leaseFinding(lease, running, installation)),
   ]
@@ -90,7 +94,7 @@ function secondTenon({ namespace, name }: RunningAutoscaler, own: Installation):
   return {
     status: 'fail',
     message: `Deployment ${namespace}/${name} runs Tenon in another namespace than ${own.namespace}`,
-    fix: `check with -n ${namespace}, or remove one of the two`,
+    fix: `check with -n ${namespace}, remove one of the two, or give both --node-pools`,
   }
 }
 
