@@ -3,7 +3,11 @@ export * from './questions.ts'
 export { InlineDecider } from './decide/inline-decider.ts'
 export { ThreadDecider, type ThreadDeciderOptions } from './decide/thread-decider.ts'
 export { Journal } from './journal/journal.ts'
-export { addProcessMetrics } from './metrics/framework/framework-process.ts'
+export {
+  addMemoryLimits,
+  addProcessMetrics,
+  type MemoryLimit,
+} from './metrics/framework/framework-process.ts'
 export type { BuildInfo } from './metrics/metrics.ts'
 export { metricTable } from './metrics/metrics.ts'
 export { formerTemplates, type FormerTemplate } from './nodepool/template-history.ts'

@@ -1,4 +1,8 @@
-/** A soft memory limit: the closer the process comes to it, the more garbage it collects (operations.md 1). */
+/**
+ * Soft memory limits: the closer the process comes to one, the more garbage it collects, and it says so before it is ended
+ * (operations.md 1, scale.md 2).
+ */
+import type { MemoryLimit } from '@tenon/operator'
 import type { Clock, Logger } from '@tenon/runtime'
 
 const share = 0.9
@@ -7,11 +11,14 @@ const periodMs = 2000
 const pauseMs = 10_000
 const warningPauseMs = 10 * 60_000
 
+/** A limit, and how to raise it. */
+export interface GuardedLimit extends MemoryLimit {
+  readonly fix: string
+}
+
 export interface MemoryGuardOptions {
-  readonly limitBytes: number
-  /** Current memory of the process. */
-  readonly usedBytes: () => number
-  /** Collects garbage. */
+  readonly limits: readonly GuardedLimit[]
+  /** Collects garbage; what is only cached goes with it. */
   readonly collect: () => void
   readonly clock: Clock
   readonly logger: Logger
@@ -19,25 +26,26 @@ export interface MemoryGuardOptions {
 
 /** Watches the memory until `signal` aborts. Never rejects. */
 export async function guardMemory(options: MemoryGuardOptions, signal: AbortSignal): Promise<void> {
-  const { limitBytes, usedBytes, collect, clock, logger } = options
-  const softLimitBytes = limitBytes * share
-  let mayWarnAt = Number.NEGATIVE_INFINITY
+  const { limits, collect, clock, logger } = options
+  const isNear = ({ limitBytes, usedBytes }: GuardedLimit) => usedBytes() > limitBytes * share
+  const mayWarnAt = new Map<GuardedLimit, number>()
   let waitMs = periodMs
   while (await slept(clock, waitMs, signal)) {
     waitMs = periodMs
-    const before = usedBytes()
-    if (before <= softLimitBytes) continue
+    if (!limits.some(isNear)) continue
     collect()
     waitMs = pauseMs
-    const usedNow = usedBytes()
-    logger.debug('freed memory', { limitBytes, before, after: usedNow })
-    if (usedNow <= softLimitBytes || clock.monotonic() < mayWarnAt) continue
-    mayWarnAt = clock.monotonic() + warningPauseMs
-    logger.warn('memory in use is near its limit', {
-      usedBytes: usedNow,
-      limitBytes,
-      fix: 'raise MEMORY_LIMIT',
-    })
+    for (const limit of limits.filter(isNear)) {
+      if (clock.monotonic() < (mayWarnAt.get(limit) ?? Number.NEGATIVE_INFINITY)) continue
+      mayWarnAt.set(limit, clock.monotonic() + warningPauseMs)
+      const { name, limitBytes, fix } = limit
+      logger.warn('memory in use is near its limit: above it the process ends', {
+        limit: name,
+        usedBytes: limit.usedBytes(),
+        limitBytes,
+        fix: `${fix}; docs/sizing.md says how much a cluster needs`,
+      })
+    }
   }
 }
 

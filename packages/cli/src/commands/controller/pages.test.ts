@@ -59,7 +59,7 @@ test('with profiling the profiles of memory and processor time are what pprof re
   assert.equal((await ask('/debug/pprof/profile?seconds=x')).status, 400)
 })
 
-test('from nine tenths of the limit on memory is collected, and a warning tells when that is not enough', async () => {
+test('SCA-5 from nine tenths of a limit on memory is collected, and a warning names limit and sizing table before the end', async () => {
   const clock = new VirtualClock()
   const warnings: (LogFields | undefined)[] = []
   const ending = new AbortController()
@@ -67,8 +67,10 @@ test('from nine tenths of the limit on memory is collected, and a warning tells 
   let collections = 0
   const guard = guardMemory(
     {
-      limitBytes: 100,
-      usedBytes: () => used,
+      limits: [
+        { name: 'container', limitBytes: 100, usedBytes: () => used, fix: 'raise it' },
+        { name: 'heap', limitBytes: 1000, usedBytes: () => used, fix: 'unused' },
+      ],
       collect: () => {
         collections++
         if (used < 95) used = 50
@@ -86,7 +88,8 @@ test('from nine tenths of the limit on memory is collected, and a warning tells 
   used = 99
   await clock.advance(60_000)
   assert.equal(collections, 7)
-  assert.deepEqual(warnings, [{ usedBytes: 99, limitBytes: 100, fix: 'raise MEMORY_LIMIT' }])
+  const fix = 'raise it; docs/sizing.md says how much a cluster needs'
+  assert.deepEqual(warnings, [{ limit: 'container', usedBytes: 99, limitBytes: 100, fix }])
   ending.abort()
   await guard
 })

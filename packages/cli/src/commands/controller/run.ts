@@ -1,7 +1,7 @@
 /** `tenon controller`: runs the autoscaler. */
 import { hostname } from 'node:os'
 import { argv, memoryUsage } from 'node:process'
-import { setFlagsFromString } from 'node:v8'
+import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import {
   fencedTransport,
@@ -11,6 +11,7 @@ import {
   loadKubeConfig,
 } from '@tenon/kube'
 import {
+  addMemoryLimits,
   addProcessMetrics,
   crdProblem,
   type Journal,
@@ -40,7 +41,7 @@ import { controllerHelp } from '../../options/help.ts'
 import { version } from '../../version.ts'
 import { composeOperator } from './compose-operator.ts'
 import { type Elect, Leadership, leasePace } from './leadership.ts'
-import { guardMemory } from './memory.ts'
+import { type GuardedLimit, guardMemory } from './memory.ts'
 import { controllerOptions, type ControllerOptions } from './options.ts'
 import { cataloguePage, controllerPages, snapshotPage } from './pages.ts'
 import type { RecordingParts } from './recording.ts'
@@ -94,6 +95,8 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
     runtime: { clock, random, logger },
   }).catch(asStartUpError)
   addProcessMetrics(operator.metrics.registry)
+  const limits = memoryLimits(options.memoryLimitBytes)
+  addMemoryLimits(operator.metrics.registry, limits)
   const profileHandler = await profiles(options, clock)
   const pages = controllerPages(level, {
     ...(profileHandler && { profiles: profileHandler }),
@@ -119,10 +122,7 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
     })
     const { defaultSpread } = options.settings
     if (defaultSpread.length > 0) logger.info('spreading pods by default', { constraints: defaultSpread })
-    if (options.memoryLimitBytes > 0) {
-      const memory = { limitBytes: options.memoryLimitBytes, ...processMemory(), clock, logger }
-      void guardMemory(memory, io.interrupted)
-    }
+    void guardMemory({ limits, collect: collector(), clock, logger }, io.interrupted)
     const place = debug && { port: debug.port, isInPod: podNamespace() !== undefined }
     const annotations = annotationsOf(identity, place)
     const elect: Elect = (election, hooks) =>
@@ -246,10 +246,27 @@ async function listenForDebugging(
 }
 
 /** Memory use of the process, and a function that collects garbage. */
-function processMemory(): { readonly usedBytes: () => number; readonly collect: () => void } {
+function collector(): () => void {
   setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
-  return { usedBytes: () => memoryUsage.rss(), collect }
+  return runInNewContext('gc') as () => void
+}
+
+/** @param containerBytes 0 if the container has no limit. */
+function memoryLimits(containerBytes: number): readonly GuardedLimit[] {
+  const heap: GuardedLimit = {
+    name: 'heap',
+    limitBytes: getHeapStatistics().heap_size_limit,
+    usedBytes: () => getHeapStatistics().used_heap_size,
+    fix: 'raise --max-old-space-size in NODE_OPTIONS',
+  }
+  if (containerBytes === 0) return [heap]
+  const container: GuardedLimit = {
+    name: 'container',
+    limitBytes: containerBytes,
+    usedBytes: () => memoryUsage.rss(),
+    fix: 'raise the memory limit of the container (MEMORY_LIMIT)',
+  }
+  return [container, heap]
 }
 
 async function listen(

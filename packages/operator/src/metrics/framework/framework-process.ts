@@ -45,6 +45,29 @@ export function addProcessMetrics(registry: Registry): void {
   addGarbageCollection(registry)
 }
 
+/** Memory above which this process ends. */
+export interface MemoryLimit {
+  /** `container`: the kernel ends a process above it. `heap`: the runtime ends itself. */
+  readonly name: 'container' | 'heap'
+  readonly limitBytes: number
+  /** What counts for the limit now. */
+  readonly usedBytes: () => number
+}
+
+/** Adds `tenon_memory_limit_used_ratio` (scale.md 2). */
+export function addMemoryLimits(registry: Registry, limits: readonly MemoryLimit[]): void {
+  const gauge = new Gauge({
+    name: 'tenon_memory_limit_used_ratio',
+    help: 'Share of a memory limit in use; at 1 the process ends. docs/sizing.md says how much a cluster needs',
+    labelNames: ['limit'],
+    registers: [registry],
+    collect: () => {
+      for (const { name, limitBytes, usedBytes } of limits)
+        gauge.set({ limit: name }, usedBytes() / limitBytes)
+    },
+  })
+}
+
 function addGarbageCollection(registry: Registry): void {
   const pauses = new Summary({
     name: 'go_gc_duration_seconds',
