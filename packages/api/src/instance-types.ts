@@ -23,6 +23,8 @@ export interface Offering {
   /** Contains at least zone and capacity type, with one value each. */
   readonly requirements: readonly Requirement[]
   readonly pricePerHour: PricePerHour
+  /** The part of the price that is not the instance's own: what its NodePool says each node costs. Absent = none. */
+  readonly surchargePerHour?: number
   readonly available: boolean
   /** If the offering is not available: why, if known. */
   readonly unavailability?: Unavailability

@@ -49,6 +49,7 @@ import { poolPricing } from './nodepool/pricing.ts'
 import { nodePoolReadiness } from './nodepool/readiness.ts'
 import { NodePoolSelecting } from './nodepool/selection.ts'
 import { NodePoolRegistrationHealth } from './nodepool/registration-health.ts'
+import { nodePoolAnnotations } from './nodepool/annotation-report.ts'
 import { NodePoolCanary } from './nodepool/canary.ts'
 import { TemplateHistory } from './nodepool/template-history.ts'
 import { NodePoolRollout } from './nodepool/rollout.ts'
@@ -145,6 +146,9 @@ function controllerSpecs(
     nodePoolHashes(client, caches, state),
     nodePoolReadiness(client, caches, state, provider, clock),
     new NodePoolRegistrationHealth(parts),
+    ...(policyOf(settings).readsPoolAnnotations
+      ? [nodePoolAnnotations(caches, provider, parts.events)]
+      : []),
     new NodePoolRollout(parts),
     new NodePoolCanary(parts),
     ...(policyOf(parts.settings).learns ? [new TemplateHistory(parts)] : []),

@@ -15,12 +15,14 @@ export {
   type PauseValue,
   readPause,
 } from './state/pause.ts'
-export { nameProblem, poolProblems } from './state/nodepools/pool-problems.ts'
+export { nameProblem, type PoolProblem, poolProblems } from './state/nodepools/pool-problems.ts'
 export type { JournalEntry, JournalKind, JournalNote, JournalPods, JournalPrices } from './journal/entry.ts'
 export { podsNoted } from './journal/entry.ts'
 export { entryFrom, lineOf } from './journal/entry.ts'
-export { nodePrice } from './disruption/catalogue.ts'
+export { nodeOffering } from './disruption/catalogue.ts'
 export { priceShares } from './extensions/capacitybuffer/figures.ts'
+export { balanceCost } from './cloud/zone-balance.ts'
+export { poolAnnotationProblems, poolWishes } from './state/nodepools/pool-annotations.ts'
 export { readRecord, type RolloutRecord, type Watched } from './state/nodepools/rollout-settings.ts'
 export { canaryCount, rolloutAnnotations, rolloutSettings } from './state/nodepools/rollout-settings.ts'
 export {

@@ -11,12 +11,14 @@ import {
   checkedPrices,
   correctedProvider,
   identifiedProvider,
+  surchargedProvider,
 } from './cloud/provider-layers.ts'
 import { GroupDiscovery } from './extensions/podgroup/discovery.ts'
 import { groupFigures } from './extensions/podgroup/standing.ts'
 import { bufferFigures } from './extensions/capacitybuffer/figures.ts'
 import { requestFigures } from './extensions/provisioningrequest/request-status.ts'
 import { LaunchGuard } from './cloud/launch-guard.ts'
+import { ZoneBalance } from './cloud/zone-balance.ts'
 import { forgiveChanged } from './cloud/refusals.ts'
 import { overlaidProvider, overlayLayer } from './nodeoverlay/overlaid-provider.ts'
 import { DisruptionAnswers, type NodeDecision } from './disruption/answers.ts'
@@ -141,7 +143,11 @@ export class OperatorCore {
     const isKnown = () => hasNodesOfPools(this.caches)
     for (const sweep of sweeps)
       sweep.gate = (wanted, present) => this.identity.refusalOfSweep(wanted, present, isKnown)
-    this.launchGuard = new LaunchGuard(provider, clock, { learns: policyOf(settings).learns })
+    const { learns } = policyOf(settings)
+    this.launchGuard = new LaunchGuard(provider, clock, {
+      learns,
+      ...(learns && { zones: new ZoneBalance(this.caches) }),
+    })
     forgiveChanged(this.launchGuard, this.caches)
     this.state = new ClusterState(this.caches, provider, clock, settings)
     this.#followedPods = new FollowedPods(this.caches.nodes, this.state, clock)
@@ -165,9 +171,7 @@ export class OperatorCore {
         },
       }),
     })
-    this.learnedCapacity = !policyOf(settings).learns
-      ? undefined
-      : new LearnedCapacity(this.caches, this.state, clock)
+    this.learnedCapacity = !learns ? undefined : new LearnedCapacity(this.caches, this.state, clock)
     this.learnedCapacity?.follow()
     this.requests = new RequestMetrics(this.metrics.registry)
     this.framework = new FrameworkMetrics(this.metrics.registry, clock)
@@ -222,7 +226,10 @@ export class OperatorCore {
       identity: this.identity,
       state: this.state,
       cloud: {
-        provider: learning === undefined ? beneath : correctedProvider(learning),
+        provider: surchargedProvider(
+          learning === undefined ? beneath : correctedProvider(learning),
+          (pool) => this.state.poolWishes(pool).pricePerNode ?? 0,
+        ),
         launchGuard: this.launchGuard,
         ...(learning && { learning }),
         ...(overlays && { overlays }),

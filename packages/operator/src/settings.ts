@@ -106,6 +106,8 @@ export interface Policy {
   readonly consolidatesGlobally: boolean
   /** Voluntary disruption pauses by itself when something goes wrong. */
   readonly brakes: boolean
+  /** NodePools are read with the annotations of `state/nodepools/pool-annotations.ts`. */
+  readonly readsPoolAnnotations: boolean
 }
 
 const policies: Readonly<Record<Settings['compatibility'], Policy>> = {
@@ -118,6 +120,7 @@ const policies: Readonly<Record<Settings['compatibility'], Policy>> = {
     sparesFreshPods: true,
     consolidatesGlobally: true,
     brakes: true,
+    readsPoolAnnotations: true,
   },
   karpenter: {
     learns: false,
@@ -128,6 +131,7 @@ const policies: Readonly<Record<Settings['compatibility'], Policy>> = {
     sparesFreshPods: false,
     consolidatesGlobally: false,
     brakes: false,
+    readsPoolAnnotations: false,
   },
 }
 

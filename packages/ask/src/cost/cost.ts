@@ -33,6 +33,8 @@ export interface CostReport {
   readonly groups: readonly CostGroup[]
   /** The share that no pod requests and that belongs to no group. */
   readonly idlePerHour: number
+  /** The part of the total that NodePools add for each node (annotation `tenon.sh/price-per-node`). */
+  readonly surchargePerHour: number
   /** Sum of all groups and of the idle share. */
   readonly totalPerHour: number
   readonly instances: number
@@ -53,6 +55,7 @@ export class CostSums {
   readonly #prices: PricePerHour[] = []
   readonly #unpriced: CostReport['unpriced'][number][] = []
   #idlePerHour = 0
+  #surchargePerHour = 0
 
   constructor(by: CostDimension) {
     this.#by = by
@@ -67,6 +70,7 @@ export class CostSums {
       this.#idlePerHour += shares?.idle ?? 0
     } else addInstance(this.#groupOf(instanceGroup(instance, by)), instance, shares)
     this.#prices.push(pricePerHour)
+    this.#surchargePerHour += instance.surchargePerHour ?? 0
     if (pricePerHour === undefined) this.#unpriced.push({ name, ...(type !== undefined && { type }) })
   }
 
@@ -78,6 +82,7 @@ export class CostSums {
         ...totals,
       })).toSorted(byCost),
       idlePerHour: this.#idlePerHour,
+      surchargePerHour: this.#surchargePerHour,
       totalPerHour: sumOfPrices(this.#prices).pricePerHour,
       instances: this.#prices.length,
       unpriced: [...this.#unpriced],

@@ -5,6 +5,7 @@ import {
   kinds,
   type KubeObject,
   labels,
+  type Offering,
   ownValue,
   parseResources,
   type Pod,
@@ -13,7 +14,7 @@ import {
   type Resources,
   type ResourceType,
 } from '@tenon/api'
-import { nodePrice } from '@tenon/operator/objects'
+import { nodeOffering } from '@tenon/operator/objects'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { ownerOf, type Owner } from './owner.ts'
 
@@ -36,6 +37,8 @@ export interface PricedInstance {
   readonly type?: string
   readonly zone?: string
   readonly pricePerHour: PricePerHour
+  /** The part of the price that its NodePool adds for each node; absent = none. */
+  readonly surchargePerHour?: number
   /** In canonical units. */
   readonly allocatable: Resources
   readonly pods: readonly PricedPod[]
@@ -87,14 +90,19 @@ export class PriceList {
   }
 
   /** Finds the price by labels. A Node without a NodePool is looked up in all catalogues. */
-  of({ metadata }: KubeObject): PricePerHour {
+  of(object: KubeObject): PricePerHour {
+    return this.offeringOf(object)?.pricePerHour
+  }
+
+  /** With a known price. */
+  offeringOf({ metadata }: KubeObject): Offering | undefined {
     const own = metadata.labels ?? {}
     const [pool, typeName] = [ownValue(own, labels.nodePool), ownValue(own, labels.instanceType)]
     for (const { nodePools, instanceTypes } of this.#catalogues) {
       if (pool !== undefined && !nodePools.includes(pool)) continue
       const type = instanceTypes?.find(({ name }) => name === typeName)
-      const price = nodePrice(type, own)
-      if (price !== undefined) return price
+      const offering = nodeOffering(type, own)
+      if (offering?.pricePerHour !== undefined) return offering
     }
     return undefined
   }
@@ -103,17 +111,19 @@ export class PriceList {
 function described(
   object: KubeObject,
   prices: PriceList,
-): Pick<PricedInstance, 'name' | 'nodePool' | 'type' | 'zone' | 'pricePerHour'> {
+): Pick<PricedInstance, 'name' | 'nodePool' | 'type' | 'zone' | 'pricePerHour' | 'surchargePerHour'> {
   const own = object.metadata.labels ?? {}
   const [nodePool, type, zone] = [labels.nodePool, labels.instanceType, labels.zone].map((key) =>
     ownValue(own, key),
   )
+  const { pricePerHour, surchargePerHour } = prices.offeringOf(object) ?? { pricePerHour: undefined }
   return {
     name: object.metadata.name,
     ...(nodePool !== undefined && { nodePool }),
     ...(type !== undefined && { type }),
     ...(zone !== undefined && { zone }),
-    pricePerHour: prices.of(object),
+    pricePerHour,
+    ...(surchargePerHour !== undefined && { surchargePerHour }),
   }
 }
 

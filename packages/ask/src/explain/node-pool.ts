@@ -5,9 +5,11 @@ import {
   formatResource,
   isConditionTrue,
   labels,
+  type NodeClaim,
   type NodePool,
   ownValue,
   parseResources,
+  sumOfPrices,
 } from '@tenon/api'
 import {
   compatible,
@@ -18,6 +20,7 @@ import {
   renderTemplateReason,
 } from '@tenon/engine'
 import type { PendingDecision } from '@tenon/operator'
+import { balanceCost, poolAnnotationProblems, type PoolProblem } from '@tenon/operator/objects'
 import { rfc3339 } from '@tenon/runtime'
 import type { Study } from '../study/study.ts'
 import { type AsOf, asOf } from './as-of.ts'
@@ -76,6 +79,10 @@ export interface NodePoolExplanation {
   readonly limits: readonly PoolLimit[]
   readonly budgets: readonly PoolBudget[]
   readonly drift: { readonly updated: number; readonly total: number; readonly fields: readonly string[] }
+  /** Nodes outside the cheapest zone for the sake of balance, and what that costs. Absent without such nodes. */
+  readonly zoneBalance?: { readonly nodes: number; readonly pricePerHour: number }
+  /** Annotations that cannot be read, and so count as absent. Absent = none. */
+  readonly ignored?: readonly PoolProblem[]
   readonly refused: readonly PoolRefusal[]
 }
 
@@ -98,6 +105,8 @@ export async function explainNodePool(
   const left = whatIsLeft(pool, offered ?? [])
   const drift = driftOf(study, name, pool)
   const waitsFor = obstacleOf(study, pool)
+  const zoneBalance = zoneBalanceOf(study, name, pool)
+  const ignored = poolAnnotationProblems(pool)
   return {
     name,
     asOf: asOf(snapshot),
@@ -114,6 +123,8 @@ export async function explainNodePool(
     limits: limitsOf(pool, read),
     budgets: waitsFor?.code === 'foreign' ? [] : reasons.map((reason) => budgetOf(study, pool, reason)),
     drift,
+    ...(zoneBalance && { zoneBalance }),
+    ...(ignored.length > 0 && { ignored }),
     refused: decision === undefined ? [] : refusalsOf(name, decision),
   }
 }
@@ -193,13 +204,17 @@ export function budgetOf({ operator }: Study, pool: NodePool, reason: Disruption
   return { reason, allowed, disrupting, total, next: [...next] }
 }
 
-function driftOf({ operator }: Study, name: string, pool: NodePool): NodePoolExplanation['drift'] {
-  const claims = operator.caches.nodeClaims
+function claimsOf({ nodeClaims }: Study['operator']['caches'], pool: string): readonly NodeClaim[] {
+  return nodeClaims
     .list()
     .filter(
       ({ metadata }) =>
-        metadata.labels?.[labels.nodePool] === name && metadata.deletionTimestamp === undefined,
+        metadata.labels?.[labels.nodePool] === pool && metadata.deletionTimestamp === undefined,
     )
+}
+
+function driftOf({ operator }: Study, name: string, pool: NodePool): NodePoolExplanation['drift'] {
+  const claims = claimsOf(operator.caches, name)
   const drifted = claims.filter((claim) => isConditionTrue(claim, 'Drifted'))
   const fields = drifted.flatMap((claim) => {
     const found = driftedFields(claim, pool)
@@ -210,6 +225,18 @@ function driftOf({ operator }: Study, name: string, pool: NodePool): NodePoolExp
     total: claims.length,
     fields: [...new Set(fields)].toSorted(),
   }
+}
+
+function zoneBalanceOf(
+  { operator: { caches, state } }: Study,
+  name: string,
+  pool: NodePool,
+): NodePoolExplanation['zoneBalance'] {
+  const costs = claimsOf(caches, name)
+    .map((claim) => balanceCost(claim, state.poolWishes(pool)))
+    .filter((cost) => cost > 0)
+  if (costs.length === 0) return undefined
+  return { nodes: costs.length, pricePerHour: Number(sumOfPrices(costs).pricePerHour.toFixed(6)) }
 }
 
 function refusalsOf(name: string, { result }: PendingDecision): readonly PoolRefusal[] {

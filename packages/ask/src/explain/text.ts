@@ -239,6 +239,7 @@ export function requestText(
 
 export function nodePoolText(explanation: NodePoolExplanation): Lines {
   const { name, summary, nodes, types, offerings, limits, budgets, drift, refused } = explanation
+  const { ignored = [], zoneBalance } = explanation
   return [
     `nodepool/${name}: ${summary}`,
     `Nodes: ${nodes}; ${drift.updated} of ${drift.total} updated${drift.fields.length > 0 ? `, drifted by ${drift.fields.join(', ')}` : ''}`,
@@ -249,6 +250,12 @@ export function nodePoolText(explanation: NodePoolExplanation): Lines {
       ({ instanceType, zone, capacityType, because, until }) =>
         `✗ ${instanceType}/${zone}/${capacityType}: ${because}${until === undefined ? '' : `, next try at ${until}`}`,
     ),
+    ...(zoneBalance === undefined
+      ? []
+      : [
+          `Balance of zones: ${zoneBalance.nodes} of the nodes are not in the cheapest zone, for ${hourlyText(zoneBalance.pricePerHour, undefined)}`,
+        ]),
+    ...ignored.map(({ field, message, fix }) => `✗ ${field}: ${message}; ${fix ?? ''}`),
     ...limits.map(
       ({ resource, limit, used, reserved }) =>
         `Limit of ${resource}: ${limit}, used ${used}, reserved ${reserved}`,

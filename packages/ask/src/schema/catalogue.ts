@@ -42,6 +42,7 @@ const requirement = object<Requirement>({
 const offering = object<Offering>({
   requirements: list(requirement),
   pricePerHour: optional(decimal('absent when it is not known')),
+  surchargePerHour: optional(decimal('the part of the price that the NodePool adds for each node')),
   available: truth(),
   unavailability: optional(
     object<Unavailability>({ because: text(), untilMs: optional(decimal('Unix milliseconds')) }),

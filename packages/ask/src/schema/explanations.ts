@@ -352,6 +352,22 @@ export const nodePoolSchema: JsonSchema = document<NodePoolExplanation>(
       total: count(),
       fields: list(text()),
     }),
+    zoneBalance: optional(
+      object<NonNullable<NodePoolExplanation['zoneBalance']>>({
+        nodes: count('outside the cheapest zone, for the sake of balance'),
+        pricePerHour: decimal('what they cost more than in the cheapest zone'),
+      }),
+    ),
+    ignored: optional(
+      list(
+        object<NonNullable<NodePoolExplanation['ignored']>[number]>({
+          field: text(),
+          message: text(),
+          fix: optional(text()),
+        }),
+        'annotations that cannot be read',
+      ),
+    ),
     refused: list(
       object<NodePoolExplanation['refused'][number]>({
         code: text(),

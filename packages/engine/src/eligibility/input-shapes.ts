@@ -160,6 +160,7 @@ const instanceType = fields({
     fields({
       requirements: listOf(requirement),
       pricePerHour: optional(price),
+      surchargePerHour: optional(price),
       reservationCapacity: optional(amount),
       capacityOverride: optional(mapOf(amount)),
       overheadOverride: optional(mapOf(amount)),

@@ -22,6 +22,7 @@ import { type Clock, Listeners } from '@tenon/runtime'
 import { classScope, isOfOfferings, typeScope, verdictOn } from './launch-blame.ts'
 import { LaunchWindows } from './launch-windows.ts'
 import { OfferingHealth, type RefusedScope } from './offering-health.ts'
+import { balanceCostAnnotation, type ZoneBalance, type ZoneChoice } from './zone-balance.ts'
 
 /** Attempts before a claim is given up. */
 const attempts = 5
@@ -33,12 +34,16 @@ const unclearMs = 10_000
 const unrelatedMs = 2 * 60_000
 /** Of offerings that another launch is trying. */
 const leftToOthers: Unavailability = { because: 'failed lately' }
+/** Of offerings that cost no less in a zone with more nodes, or more than those. */
+const leftForBalance: Unavailability = { because: 'another zone has fewer nodes of the NodePool' }
 
 type Create = (instanceTypes: readonly InstanceType[]) => Promise<ProviderInstance>
 
 export interface LaunchGuardOptions {
   /** False: only pauses that the provider gives count. */
   readonly learns?: boolean
+  /** Decides between zones of equal price; absent: the provider does. Has no effect unless the guard learns. */
+  readonly zones?: ZoneBalance
 }
 
 export interface RefusedLaunch {
@@ -58,6 +63,7 @@ export class LaunchGuard {
   readonly #wellKnown: ReadonlySet<string>
   readonly #windows: LaunchWindows
   readonly #learns: boolean
+  readonly #zones: ZoneBalance | undefined
   /** Offerings that another process had on trial. */
   #recalled: readonly LaunchScope[] = []
   readonly #reduced = new ReducedTypes()
@@ -74,7 +80,7 @@ export class LaunchGuard {
   constructor(
     provider: Pick<CloudProvider, 'wellKnownLabels' | 'reservationLabel' | 'onOfferingNews'>,
     clock: Clock,
-    { learns = true }: LaunchGuardOptions = {},
+    { learns = true, zones }: LaunchGuardOptions = {},
   ) {
     this.#clock = clock
     const { reservationLabel, wellKnownLabels: own } = provider
@@ -82,6 +88,7 @@ export class LaunchGuard {
     this.#wellKnown = new Set([...wellKnownLabels, ...own, ...reserved])
     this.#windows = new LaunchWindows(clock)
     this.#learns = learns
+    this.#zones = zones
     provider.onOfferingNews?.((news) => {
       this.#hear(news)
     })
@@ -254,13 +261,14 @@ export class LaunchGuard {
     claim: NodeClaim,
     choices: readonly ClaimOffering[],
     signal: AbortSignal | undefined,
-  ): Promise<OfferingRef> {
+  ): Promise<ZoneChoice> {
     const place = placeOf(claim)
     for (let isPatient = true; ; ) {
       const nowMs = this.#clock.now()
       const isUsable = (scope: LaunchScope) => this.health.isUsable(scope, nowMs)
-      const usable = choices.find(({ ref }) => scopesOf(ref, place).every(isUsable))?.ref
-      if (usable === undefined) {
+      const usable = Iterator.from(choices).filter(({ ref }) => scopesOf(ref, place).every(isUsable))
+      const choice = this.#zones === undefined ? cheapestOf(usable) : this.#zones.choose(claim, usable)
+      if (choice === undefined) {
         const probed = choices
           .flatMap(({ ref }) => scopesOf(ref, place))
           .find((scope) => this.health.isProbed(scope))
@@ -270,11 +278,12 @@ export class LaunchGuard {
         }
         throw this.#nothingLeft(claim, choices)
       }
-      const key = offeringKey(usable)
+      const key = offeringKey(choice.ref)
       if (!isPatient) this.#windows.force(key)
       if (!isPatient || this.#windows.enter(key)) {
-        for (const scope of scopesOf(usable, place)) this.health.begin(scope, nowMs)
-        return usable
+        for (const scope of scopesOf(choice.ref, place)) this.health.begin(scope, nowMs)
+        this.#zones?.count(claim, choice.ref.zone)
+        return choice
       }
       isPatient = await this.#windows.changed(key, signal)
     }
@@ -291,7 +300,10 @@ export class LaunchGuard {
 
   async #try(
     claim: NodeClaim,
-    { choice, choices }: { readonly choice: OfferingRef; readonly choices: readonly ClaimOffering[] },
+    {
+      choice: { ref: choice, ...chosen },
+      choices,
+    }: { readonly choice: ZoneChoice; readonly choices: readonly ClaimOffering[] },
     types: readonly InstanceType[],
     create: Create,
   ): Promise<
@@ -299,8 +311,11 @@ export class LaunchGuard {
   > {
     const key = offeringKey(choice)
     const place = placeOf(claim)
+    const inZone = chosen.isBalanced
+      ? this.#reduced.toZone(types, choices, { ref: choice, ...chosen })
+      : types
     // The provider may also choose offerings without known failures.
-    const offered = this.#without(types, (offering) =>
+    const offered = this.#without(inZone, (offering) =>
       offeringKey(offering) === key ||
       scopesOf(offering, place).every((scope) => this.health.isTrusted(scope))
         ? undefined
@@ -312,9 +327,11 @@ export class LaunchGuard {
       const instance = await create(offered)
       const made = offeringOf(instance)
       this.#succeeded(claim, made)
-      if (offeringKey(made) === key) outcome = 'launched'
-      return { instance }
+      if (offeringKey(made) !== key) return { instance }
+      outcome = 'launched'
+      return { instance: withBalanceCost(instance, chosen) }
     } catch (error) {
+      this.#zones?.forget(claim)
       const isShort = this.#failed(claim, error, choice, beganMs)
       // The cloud named only offerings that the claim does not allow, so they are not the cause.
       if (isOfOfferings(error) && !isAmong(choices, error.offerings))
@@ -371,6 +388,21 @@ function offeringOf({ labels: tags }: ProviderInstance): OfferingRef {
   }
 }
 
+function cheapestOf(usable: Iterable<ClaimOffering>): ZoneChoice | undefined {
+  for (const offering of usable) return { ...offering, isBalanced: false, morePerHour: 0 }
+  return undefined
+}
+
+/** The instance with a note of what it costs more than in another zone. */
+function withBalanceCost(
+  instance: ProviderInstance,
+  { morePerHour }: Pick<ZoneChoice, 'morePerHour'>,
+): ProviderInstance {
+  if (morePerHour <= 0) return instance
+  const note = { [balanceCostAnnotation]: morePerHour.toFixed(9) }
+  return { ...instance, annotations: { ...instance.annotations, ...note } }
+}
+
 /** Memoized results per type. */
 const kept = 16
 
@@ -387,6 +419,25 @@ class ReducedTypes {
       const out = offeringRefs(type).map(whyOut)
       return out.some((why) => why !== undefined) ? this.#reduced(type, out) : type
     })
+  }
+
+  /** The types without those of `choices` that are in other zones, or at other prices, than the chosen one. */
+  toZone(
+    types: readonly InstanceType[],
+    choices: readonly ClaimOffering[],
+    { ref: { zone }, pricePerHour }: ZoneChoice,
+  ): readonly InstanceType[] {
+    const out = new Set<string>()
+    const names = new Set<string>()
+    for (const { ref, pricePerHour: other } of choices) {
+      if (ref.zone === zone && other === pricePerHour) continue
+      out.add(offeringKey(ref))
+      names.add(ref.instanceType)
+    }
+    const whyOut = (offering: OfferingRef) => (out.has(offeringKey(offering)) ? leftForBalance : undefined)
+    return types.map((type) =>
+      names.has(type.name) ? this.#reduced(type, offeringRefs(type).map(whyOut)) : type,
+    )
   }
 
   #reduced(type: InstanceType, out: readonly (Unavailability | undefined)[]): InstanceType {

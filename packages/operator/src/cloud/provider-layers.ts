@@ -77,6 +77,44 @@ function withoutWrongPrices(type: InstanceType): InstanceType {
   return { ...type, offerings }
 }
 
+/** Adds to each known price what every node of the NodePool costs beside its instance; catalogues may have it already. */
+export function surchargedProvider(
+  provider: CloudProvider,
+  surchargeOf: (pool: NodePool) => number,
+): CloudProvider {
+  // The same object for the same surcharge: decisions keep what they compiled of types.
+  const known = new WeakMap<InstanceType, Map<number, InstanceType>>()
+  const surcharged = (type: InstanceType, surchargePerHour: number): InstanceType => {
+    const bySurcharge = known.get(type) ?? new Map<number, InstanceType>()
+    known.set(type, bySurcharge)
+    const made = bySurcharge.get(surchargePerHour) ?? {
+      ...type,
+      offerings: type.offerings.map(({ surchargePerHour: before = 0, ...offering }) =>
+        offering.pricePerHour === undefined
+          ? offering
+          : {
+              ...offering,
+              surchargePerHour,
+              pricePerHour: offering.pricePerHour - before + surchargePerHour,
+            },
+      ),
+    }
+    bySurcharge.set(surchargePerHour, made)
+    return made
+  }
+  const isCharged = ({ offerings }: InstanceType, wanted: number) =>
+    offerings.every(
+      ({ surchargePerHour = 0, pricePerHour }) => pricePerHour === undefined || surchargePerHour === wanted,
+    )
+  const getInstanceTypes: CloudProvider['getInstanceTypes'] = async (pool, signal) => {
+    const types = await provider.getInstanceTypes(pool, signal)
+    const surcharge = surchargeOf(pool)
+    if (surcharge === 0 && types.every((type) => isCharged(type, 0))) return types
+    return types.map((type) => (isCharged(type, surcharge) ? type : surcharged(type, surcharge)))
+  }
+  return decorated(provider, { getInstanceTypes })
+}
+
 /**
  * Lists no offerings as available that failed recently, and launches around them.
  * @param listing lists the types that a launch may choose from; not measured as a call of the launch.

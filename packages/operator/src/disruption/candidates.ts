@@ -13,6 +13,7 @@ import {
   requestsOf,
   type Resources,
 } from '@tenon/api'
+import { balanceCost } from '../cloud/zone-balance.ts'
 import { protectionNotice } from '../node/termination/eviction-queue.ts'
 import { consolidateAfterMs } from '../state/nodepools/managed-pool.ts'
 import { isActive } from '../state/pods/pods.ts'
@@ -32,6 +33,7 @@ interface Dependencies {
     | 'nominations'
     | 'podGroups'
     | 'podsOnNodes'
+    | 'poolWishes'
     | 'predictions'
     | 'stateNodes'
     | 'unreadableNodeText'
@@ -212,7 +214,8 @@ function describedBy(deps: Dependencies, stateNode: StateNode, catalogue: Catalo
       movable.every((pod, at) => requestsOfRemade(pod) === last.requests[at]))
   )
     return last
-  const pricePerHour = nodePrice(type, tags)
+  const price = nodePrice(type, tags)
+  const pricePerHour = price && Math.max(0, price - balanceCost(claim, deps.state.poolWishes(pool)))
   const own = { node, claim, pool, type, pods, movable, requests: movable.map(requestsOfRemade) }
   const candidate = { ...stateNode, ...own, pricePerHour, disruptionCost, waitsForBusyNodes }
   described.set(stateNode, { candidate, predictions })

@@ -5,6 +5,7 @@ import {
   type InstanceType,
   labels,
   type NodePool,
+  type Offering,
   type PricePerHour,
   type Requirement,
   ownValue,
@@ -66,9 +67,17 @@ export function nodePrice(
   type: InstanceType | undefined,
   nodeLabels: Readonly<Record<string, string>>,
 ): PricePerHour {
+  return nodeOffering(type, nodeLabels)?.pricePerHour
+}
+
+/** The first offering of the type in the node's zone and with its capacity type, available or not. */
+export function nodeOffering(
+  type: InstanceType | undefined,
+  nodeLabels: Readonly<Record<string, string>>,
+): Offering | undefined {
   const has = (requirements: readonly Requirement[], key: string) =>
     requirements.some((each) => each.key === key && each.values?.[0] === ownValue(nodeLabels, key))
   return type?.offerings.find(
     ({ requirements }) => has(requirements, labels.zone) && has(requirements, labels.capacityType),
-  )?.pricePerHour
+  )
 }

@@ -12,10 +12,14 @@ import type { ObstacleCause } from './answers.ts'
 import type { Catalogue } from './catalogue.ts'
 import { groupsOfClaim } from '../state/pods/group-of-pod.ts'
 import { awaitsPods } from './predecessors.ts'
+import { openZone } from './zone-order.ts'
 
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodeClaims'>
-  readonly state: Pick<ClusterState, 'isNominated' | 'nominations' | 'podGroups' | 'unreadableNodeText'>
+  readonly state: Pick<
+    ClusterState,
+    'isNominated' | 'nominations' | 'podGroups' | 'poolWishes' | 'stateNodes' | 'unreadableNodeText'
+  >
   readonly provider: PoolRules
   readonly clock: Clock
 }
@@ -96,7 +100,11 @@ function* roomObstacles({ state }: Dependencies, stateNode: StateNode): Obstacle
     yield blocked('node', `the Node has room kept for ProvisioningRequest ${ref.namespace}/${ref.name}`)
 }
 
-function* poolObstacles({ provider }: Dependencies, stateNode: StateNode, catalogue: Catalogue): Obstacles {
+function* poolObstacles(
+  { clock, provider, state }: Dependencies,
+  stateNode: StateNode,
+  catalogue: Catalogue,
+): Obstacles {
   const name = labelsOf(stateNode)[labels.nodePool] ?? ''
   const listed = catalogue.get(name)
   if (name === '') yield blocked('nodePool', `required label is missing (label=${labels.nodePool})`)
@@ -106,6 +114,13 @@ function* poolObstacles({ provider }: Dependencies, stateNode: StateNode, catalo
     const [problem] = validatePool(listed.pool, provider)
     if (problem !== undefined)
       yield blocked('nodePool', `the NodePool is not valid (NodePool=${name}): ${problem}`)
+    if (state.poolWishes(listed.pool).disruptZones === undefined) return
+    const zone = openZone(state.stateNodes(), name, clock.now())
+    if (zone === undefined || zone !== (labelsOf(stateNode)[labels.zone] ?? ''))
+      yield blocked(
+        'nodePool',
+        `nodes of NodePool ${name} are disrupted in one zone at a time (annotation tenon.sh/disrupt-zones), now ${zone === undefined ? 'in none, as work has begun in several' : `in ${zone}`}`,
+      )
   }
 }
 

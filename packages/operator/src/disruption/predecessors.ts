@@ -17,15 +17,18 @@ export function predecessorsAnnotation(claims: readonly NodeClaim[]): Readonly<R
   return { [replacesAnnotation]: claims.map(({ metadata }) => metadata.name).join(' ') }
 }
 
+/** Names of the claims that this one replaces, which may be gone. */
+export function predecessorsOf({ metadata }: NodeClaim): readonly string[] {
+  return metadata.annotations?.[replacesAnnotation]?.split(' ') ?? []
+}
+
 /**
  * Whether pods are still to come from nodes that the claim's node replaces. Until then it looks empty, and after a restart
  * it would be removed and launched again.
  */
-export function awaitsPods({ caches, clock }: Dependencies, { metadata }: NodeClaim): boolean {
-  const noted = metadata.annotations?.[replacesAnnotation]
-  if (noted === undefined) return false
-  const ageMs = clock.now() - Date.parse(metadata.creationTimestamp ?? '')
-  return noted.split(' ').some((name) => {
+export function awaitsPods({ caches, clock }: Dependencies, claim: NodeClaim): boolean {
+  const ageMs = clock.now() - Date.parse(claim.metadata.creationTimestamp ?? '')
+  return predecessorsOf(claim).some((name) => {
     const predecessor = caches.nodeClaims.get({ name })
     if (predecessor === undefined) return false
     return predecessor.metadata.deletionTimestamp !== undefined || ageMs < longestWaitMs

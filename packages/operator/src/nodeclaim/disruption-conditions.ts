@@ -5,6 +5,7 @@ import {
   type InstanceType,
   karpenterKinds,
   labels,
+  type NewCondition,
   type NodeClaim,
   type NodePool,
   wellKnownLabels,
@@ -19,7 +20,7 @@ import {
 } from '@tenon/engine'
 import { type Change, done } from '@tenon/kube'
 import { type CloudProvider, isProviderError } from '@tenon/provider'
-import type { Clock } from '@tenon/runtime'
+import { type Clock, rfc3339 } from '@tenon/runtime'
 import { type ControllerSpec, enqueueChanged } from '../controller.ts'
 import type { Kubernetes } from '../kubernetes.ts'
 import { patchStatus } from '../patch-status.ts'
@@ -29,7 +30,14 @@ import { nodeClaimConditions } from '../state/conditions.ts'
 import { consolidateAfterMs } from '../state/nodepools/managed-pool.ts'
 import { isUnreadable } from '../state/readable.ts'
 import { isSameValue } from '../state/same-value.ts'
+import { expiryOf } from './expiry.ts'
 import { staticDrift } from './static-drift.ts'
+import type { PoolWishes } from '../state/nodepools/pool-annotations.ts'
+
+/** On a NodePool, written during rollouts: how many of its nodes are updated, such as `12/40`. */
+export const nodesUpdatedAnnotation = 'tenon.sh/nodes-updated'
+/** Of condition Drifted: only the age of the claim is out of date. */
+export const expiredReason = 'Expired'
 
 /**
  * `nodeclaim.disruption`: keeps the conditions Drifted and Consolidatable of NodeClaims (lifecycle.md 9).
@@ -58,8 +66,10 @@ export function disruptionConditions(
         if (isProviderError(error, 'nodeClaimNotFound')) return conditions.get('Drifted')?.reason
         throw error
       }))
-    if (reason === undefined) return conditions.clear('Drifted')
-    return conditions.set({ type: 'Drifted', status: 'True', reason, message: reason }, clock.now())
+    if (reason !== undefined)
+      return conditions.set({ type: 'Drifted', status: 'True', reason, message: reason }, clock.now())
+    const expired = expiredCondition(claim, state.poolWishes(pool), clock.now())
+    return expired === undefined ? conditions.clear('Drifted') : conditions.set(expired, clock.now())
   }
   return {
     name: 'nodeclaim.disruption',
@@ -99,8 +109,25 @@ export function disruptionConditions(
         if (outcome === 'conflict') return { kind: 'backoff' }
       }
       if (failures.length > 0) throw failures[0]
-      return { kind: 'after', delayMs: Math.min(requeueMs, periodMs) }
+      const expiresMs = expiryOf(claim, state.poolWishes(pool)).atMs - clock.now()
+      const expiryMs = expiresMs > 0 ? expiresMs : periodMs
+      return { kind: 'after', delayMs: Math.min(requeueMs, periodMs, expiryMs) }
     },
+  }
+}
+
+/** With soft expiration an expired claim counts as drifted. */
+function expiredCondition(claim: NodeClaim, wishes: PoolWishes, nowMs: number): NewCondition | undefined {
+  const { atMs, forcedMs } = expiryOf(claim, wishes)
+  if (wishes.expiration === undefined || atMs > nowMs) return undefined
+  const end = Number.isFinite(forcedMs)
+    ? `it is deleted by force at ${rfc3339(forcedMs)}`
+    : 'it is not deleted by force'
+  return {
+    type: 'Drifted',
+    status: 'True',
+    reason: expiredReason,
+    message: `It expired at ${rfc3339(atMs)} and is replaced as budgets, PodDisruptionBudgets and do-not-disrupt allow; ${end}`,
   }
 }
 
@@ -143,9 +170,11 @@ export function conditionsAfterPodEvent(
 function mayCauseDrift(change: Change<NodePool>): boolean {
   if (change.kind !== 'updated') return true
   const { object, old } = change
-  return (
-    !isSameValue(object.spec, old.spec) || !isSameValue(object.metadata.annotations, old.metadata.annotations)
-  )
+  const annotationsOf = ({ metadata }: NodePool) => ({
+    ...metadata.annotations,
+    [nodesUpdatedAnnotation]: undefined,
+  })
+  return !isSameValue(object.spec, old.spec) || !isSameValue(annotationsOf(object), annotationsOf(old))
 }
 
 /** Offerings that come and go while many instances are launched do not make young claims drift. */

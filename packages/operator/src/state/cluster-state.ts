@@ -19,6 +19,7 @@ import { type Clock, Listeners } from '@tenon/runtime'
 import { type Caches, indexes } from './caches.ts'
 import { isUnreadable, isWhole, unreadableText } from './readable.ts'
 import { type NodePoolSelection, type Policy, policyOf, type Settings } from '../settings.ts'
+import { type PoolWishes, poolWishes } from './nodepools/pool-annotations.ts'
 import { AttachLimits } from './nodes/attach-limits.ts'
 import { StorageCapacity } from './storage-capacity.ts'
 import { VolumeDrivers } from './nodes/volume-drivers.ts'
@@ -258,6 +259,11 @@ export class ClusterState {
     if (claims.length > 0) return !claims.some((claim) => this.isManaged(claim))
     const pool = this.#caches.nodePools.get({ name: node.metadata.labels?.[labels.nodePool] ?? '' })
     return (controllerOf(node) ?? (pool && controllerOf(pool))) !== this.#selection.controller
+  }
+
+  /** What annotations of the NodePool ask for; nothing where decisions are those of Karpenter. */
+  poolWishes(pool: NodePool): PoolWishes {
+    return this.#policy.readsPoolAnnotations ? poolWishes(pool) : {}
   }
 
   /** Adds a claim that was just created, so that no pass launches for its pods again. */

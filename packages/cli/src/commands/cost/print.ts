@@ -80,11 +80,21 @@ export function costLines(
     cents(month.total),
     String(byPods ? report.groups.reduce((all, group) => all + group.unpriced, 0) : report.unpriced.length),
   ]
+  const surcharge: Cells = [
+    'of it per node',
+    '',
+    '',
+    '',
+    perHour(report.surchargePerHour),
+    cents(report.surchargePerHour * hoursPerMonth),
+    '',
+  ]
   return [
     [title, counted, 'REQUESTED', 'IDLE', `${currency}/HOUR`, `${currency}/MONTH`, 'UNPRICED'],
     ...lines,
     ...(byPods ? [idle] : []),
     total,
+    ...(report.surchargePerHour > 0 ? [surcharge] : []),
   ]
 }
 
@@ -117,6 +127,8 @@ export interface PrintedCost {
   readonly groups: readonly PrintedCostGroup[]
   readonly idle: { readonly perHour: number; readonly perMonth: number }
   readonly total: { readonly perHour: number; readonly perMonth: number; readonly instances: number }
+  /** The part of the total that NodePools add for each node; absent without one. */
+  readonly surcharge?: { readonly perHour: number; readonly perMonth: number }
   readonly unpriced: CostReport['unpriced']
 }
 
@@ -144,6 +156,12 @@ export function costObject(
     })),
     idle: { perHour: hour.idleApart, perMonth: month.idleApart },
     total: { perHour: hour.total, perMonth: month.total, instances: report.instances },
+    ...(report.surchargePerHour > 0 && {
+      surcharge: {
+        perHour: Number(perHour(report.surchargePerHour)),
+        perMonth: Number(cents(report.surchargePerHour * hoursPerMonth)),
+      },
+    }),
     unpriced: report.unpriced,
   })
 }

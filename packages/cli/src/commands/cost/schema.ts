@@ -38,6 +38,12 @@ export const costSchema: JsonSchema = document<PrintedCost>(
       'what nobody asks for, and no group has',
     ),
     total: object<PrintedCost['total']>({ perHour: decimal(), perMonth: decimal(), instances: count() }),
+    surcharge: optional(
+      object<NonNullable<PrintedCost['surcharge']>>(
+        { perHour: decimal(), perMonth: decimal() },
+        'the part of the total that NodePools add for each node (annotation tenon.sh/price-per-node)',
+      ),
+    ),
     unpriced: list(object<CostReport['unpriced'][number]>({ name: text(), type: optional(text()) })),
   },
 )

@@ -8,6 +8,7 @@ import {
 } from '@tenon/engine'
 import {
   pauseAnnotations,
+  poolAnnotationProblems,
   poolProblems,
   readPause,
   rolloutAnnotations,
@@ -60,7 +61,7 @@ function budgetFindings({ spec }: NodePool): readonly Finding[] {
   })
 }
 
-/** Annotations that configure or pause a rollout. */
+/** Annotations that cannot be read. */
 function annotationFindings(pool: NodePool): readonly Finding[] {
   const reading = rolloutSettings(pool)
   const ofRollout = reading.kind === 'invalid' ? reading.problems : []
@@ -69,7 +70,7 @@ function annotationFindings(pool: NodePool): readonly Finding[] {
     const field = `metadata.annotations["${key}"]`
     return read.kind === 'malformed' ? [{ field, message: read.problem }] : []
   })
-  return [...ofRollout, ...ofPauses].map((each): Finding => ({ severity: 'error', ...each }))
+  return [...ofRollout, ...ofPauses, ...poolAnnotationProblems(pool)].map((each): Finding => ({ severity: 'error', ...each }))
 }
 
 /** Which part cannot be parsed; each is tested with a valid value of the other. */
