@@ -50,6 +50,8 @@ import { nodePoolReadiness } from './nodepool/readiness.ts'
 import { NodePoolSelecting } from './nodepool/selection.ts'
 import { NodePoolRegistrationHealth } from './nodepool/registration-health.ts'
 import { nodePoolAnnotations } from './nodepool/annotation-report.ts'
+import { NodePoolProgress } from './nodepool/progress.ts'
+import { ignoredOverlays } from './nodeoverlay/ignored.ts'
 import { NodePoolCanary } from './nodepool/canary.ts'
 import { TemplateHistory } from './nodepool/template-history.ts'
 import { NodePoolRollout } from './nodepool/rollout.ts'
@@ -147,7 +149,11 @@ function controllerSpecs(
     nodePoolReadiness(client, caches, state, provider, clock),
     new NodePoolRegistrationHealth(parts),
     ...(policyOf(settings).readsPoolAnnotations
-      ? [nodePoolAnnotations(caches, provider, parts.events)]
+      ? [
+          nodePoolAnnotations(caches, provider, parts.events),
+          new NodePoolProgress(parts),
+          ignoredOverlays(client, settings, clock),
+        ]
       : []),
     new NodePoolRollout(parts),
     new NodePoolCanary(parts),

@@ -1,5 +1,4 @@
 import {
-  type ConditionSchema,
   ConditionSet,
   conditionOf,
   karpenterKinds,
@@ -21,6 +20,7 @@ import type { CloudProvider } from '@tenon/provider'
 import { type Clock, inSlices, type Slicing } from '@tenon/runtime'
 import type { ControllerSpec } from '../controller.ts'
 import { eligibilityPolicy } from '../decide/eligibility-policy.ts'
+import { nodeOverlayConditions } from '../state/conditions.ts'
 import { patchStatus } from '../patch-status.ts'
 import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
@@ -28,7 +28,6 @@ import { isUnreadable } from '../state/readable.ts'
 import type { OverlayLayer } from './overlaid-provider.ts'
 
 const periodMs = 6 * 60 * 60_000
-const schema: ConditionSchema = { dependents: ['ValidationSucceeded'] }
 /** Overlays depend on each other, so one key stands for all. */
 const allOverlays = 'all'
 
@@ -117,7 +116,7 @@ async function storeOutcome(
   outcome: OverlayOutcome,
   nowMs: number,
 ): Promise<boolean> {
-  const { conditions } = ConditionSet.of(overlay, schema).set(conditionFor(outcome), nowMs)
+  const { conditions } = ConditionSet.of(overlay, nodeOverlayConditions).set(conditionFor(outcome), nowMs)
   const isStored = conditions.every((condition) => {
     const stored = conditionOf(overlay, condition.type)
     return stored !== undefined && sameCondition(condition, stored)
