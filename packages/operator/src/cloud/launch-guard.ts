@@ -421,20 +421,16 @@ class ReducedTypes {
     })
   }
 
-  /** The types without those of `choices` that are in other zones, or at other prices, than the chosen one. */
+  /** The types of `choices` with only those that are in the zone of the chosen one and cost as much. */
   toZone(
     types: readonly InstanceType[],
     choices: readonly ClaimOffering[],
     { ref: { zone }, pricePerHour }: ZoneChoice,
   ): readonly InstanceType[] {
-    const out = new Set<string>()
-    const names = new Set<string>()
-    for (const { ref, pricePerHour: other } of choices) {
-      if (ref.zone === zone && other === pricePerHour) continue
-      out.add(offeringKey(ref))
-      names.add(ref.instanceType)
-    }
-    const whyOut = (offering: OfferingRef) => (out.has(offeringKey(offering)) ? leftForBalance : undefined)
+    const alike = choices.filter((each) => each.ref.zone === zone && each.pricePerHour === pricePerHour)
+    const keys = new Set(alike.map(({ ref }) => offeringKey(ref)))
+    const names = new Set(choices.map(({ ref }) => ref.instanceType))
+    const whyOut = (offering: OfferingRef) => (keys.has(offeringKey(offering)) ? undefined : leftForBalance)
     return types.map((type) =>
       names.has(type.name) ? this.#reduced(type, offeringRefs(type).map(whyOut)) : type,
     )
