@@ -49,6 +49,7 @@ export {
   autoscalingKinds,
   type Budget,
   type CapacityBuffer,
+  type CapacityQuota,
   type DisruptionReason,
   disruptionReasons,
   karpenterKinds,
@@ -123,6 +124,7 @@ export {
   nodePoolHash,
   nodePoolHashVersion,
 } from './karpenter/hash.ts'
+export { isQuotaEnforced, type QuotaReading, quotaValidType, readQuota } from './karpenter/capacity-quota.ts'
 export { capacityBufferCrd } from './crds/capacitybuffer.ts'
 export { nodeClaimCrd } from './crds/nodeclaim.ts'
 export { nodeOverlayCrd } from './crds/nodeoverlay.ts'

@@ -1,5 +1,5 @@
 import type { Requirement } from '../instance-types.ts'
-import type { Condition, KubeObject, ResourceList, Taint } from '../objects.ts'
+import type { Condition, KubeObject, LabelSelector, ResourceList, Taint } from '../objects.ts'
 import type { ResourceType } from '../resources.ts'
 
 export interface NodeClassReference {
@@ -112,6 +112,21 @@ export interface CapacityBuffer extends KubeObject {
   }
 }
 
+/** A ceiling over all nodes that a selector matches (quotas.md 1). */
+export interface CapacityQuota extends KubeObject {
+  readonly spec: {
+    /** Selects nodes; absent or empty = all nodes. */
+    readonly selector?: LabelSelector
+    /** At most 20 whole quantities; `nodes` limits the number of nodes. */
+    readonly limits: { readonly resources: ResourceList }
+  }
+  readonly status?: {
+    readonly used?: { readonly resources?: ResourceList }
+    readonly observedGeneration?: number
+    readonly conditions?: readonly Condition[]
+  }
+}
+
 /** Requests capacity for sets of pods before they are created (gangs.md 1). */
 export interface ProvisioningRequest extends KubeObject {
   readonly spec: {
@@ -169,6 +184,13 @@ export const autoscalingKinds = {
     plural: 'capacitybuffers',
     namespaced: true,
   } as ResourceType<CapacityBuffer>,
+  capacityQuota: {
+    group: 'autoscaling.x-k8s.io',
+    version: 'v1beta1',
+    kind: 'CapacityQuota',
+    plural: 'capacityquotas',
+    namespaced: false,
+  } as ResourceType<CapacityQuota>,
   provisioningRequest: {
     group: 'autoscaling.x-k8s.io',
     version: 'v1',
