@@ -11,7 +11,7 @@ export {
   scopeKey,
   scopesOf,
 } from './scheduling/types/claim-offerings.ts'
-export { exceededLimit } from './scheduling/claims/launchable-claims.ts'
+export { exceededLimit, exceededQuota } from './scheduling/claims/launchable-claims.ts'
 export { PackingCache } from './scheduling/packing/packing-cache.ts'
 export { TypeReader } from './scheduling/types/instance-rows.ts'
 export type { SchedulingControl } from './scheduling/pace.ts'

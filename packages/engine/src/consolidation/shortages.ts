@@ -1,7 +1,8 @@
 /** Unavailable offerings that would replace a node for less (disruption.md 10). */
 import { capacityTypes, undeclaredFeatures } from '@tenon/api'
 import type { PodShape } from '../scheduling/pods/pod-shape.ts'
-import { type CompiledPool, PoolBudget } from '../scheduling/claims/pool-template.ts'
+import { limitsOf, PoolBudget } from '../scheduling/claims/pool-budget.ts'
+import type { CompiledPool } from '../scheduling/claims/pool-template.ts'
 import { addTo, type Amounts, amountsFit } from '../scheduling/pods/resource-space.ts'
 import { portsClash } from '../input/host-ports.ts'
 import type { Simulation } from '../scheduling/simulation.ts'
@@ -68,7 +69,7 @@ export class Shortages {
     const state = this.#stateWith(pool, shapes)
     if (state === undefined) return []
     const index = this.#whatIf.compiled.problem.pools.indexOf(pool.input)
-    const budget = new PoolBudget(pool.input.nodePool, this.#whatIf.usageWithout(index, gone), [])
+    const budget = new PoolBudget(limitsOf(pool.input.nodePool, this.#whatIf.usageWithout(index, gone)), [])
     const ports = shapes.flatMap(({ hostPorts }) => hostPorts)
     return this.#suitingIn(pool, state).filter(
       ({ type, room, daemons }) =>

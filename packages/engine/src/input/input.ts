@@ -1,6 +1,7 @@
 /** The input of a scheduling decision. The engine does not change it. */
 import type {
   InstanceType,
+  LabelSelector,
   NodePool,
   NodeSelectorRequirement,
   LaunchScope,
@@ -76,6 +77,18 @@ export interface PoolInput {
    */
   readonly missingDrivers?: MissingDrivers
   /** Shares of the limits of claims that the usage does not include yet; absent = none. */
+  readonly reserved?: Resources
+}
+
+/** A ceiling over all nodes that a selector matches, whatever their NodePool (quotas.md 1). */
+export interface QuotaInput {
+  readonly name: string
+  /** An empty one matches all nodes. */
+  readonly selector: LabelSelector
+  readonly limits: Resources
+  /** Capacity of the nodes that match, and of those on their way that may match; `nodes` is their number. */
+  readonly usage: Resources
+  /** Shares of claims that the usage does not include yet; absent = none. */
   readonly reserved?: Resources
 }
 
@@ -187,6 +200,8 @@ export interface SchedulingInput {
   readonly pods: readonly Pod[]
   readonly nodes: readonly NodeInput[]
   readonly pools: readonly PoolInput[]
+  /** Absent = none. */
+  readonly quotas?: readonly QuotaInput[]
   readonly daemons: readonly DaemonInput[]
   readonly topology: TopologyInput
   readonly policy: SchedulingPolicy

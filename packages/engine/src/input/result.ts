@@ -15,8 +15,10 @@ export interface NewClaim {
   readonly requests: Resources
   /** Names of the types that fit, cheapest first, types of unknown price last. */
   readonly instanceTypes: readonly string[]
-  /** For each limited resource the largest amount of any of these types; `nodes` is 1. */
+  /** For each resource that its NodePool or a quota limits, the largest amount of any of these types; `nodes` is 1. */
   readonly largest: Resources
+  /** Names of the quotas that may count its node, sorted. Absent = none. */
+  readonly quotas?: readonly string[]
   /** Price per hour of the cheapest offering of the cheapest type; undefined when no price is known. */
   readonly pricePerHour: PricePerHour
   /** Whether some minValues of the NodePool was relaxed. */
@@ -47,6 +49,8 @@ export type Deferral =
   | { readonly kind: 'offeringsOnTrial' }
   /** Other claims have reserved the rest of this limit of its NodePool. */
   | { readonly kind: 'limitReserved'; readonly limit: string }
+  /** The same of a quota. */
+  | { readonly kind: 'quotaReserved'; readonly quota: string; readonly limit: string }
 
 /** A claim that pods need but that is not created yet. Its pods are scheduled again by a later pass. */
 export interface DeferredClaim {

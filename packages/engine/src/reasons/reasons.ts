@@ -73,6 +73,8 @@ export type TemplateReason =
   | { readonly kind: 'nodeLimit' }
   /** All types exceed the limits; `isOfSuiting`: all types that would hold the pod do. */
   | { readonly kind: 'limits'; readonly isOfSuiting?: true }
+  /** Every type that would do exceeds what is left of a quota (quotas.md 1). */
+  | { readonly kind: 'quota'; readonly quota: string; readonly resource: string; readonly left: number }
   /** These offerings would hold the pod but are unavailable. */
   | { readonly kind: 'unavailable'; readonly offerings: readonly UnavailableOffering[] }
 
@@ -266,6 +268,13 @@ export function renderTemplateReason(reason: TemplateReason, nodePool: string): 
       return 'its limit on the number of nodes is used up; raise spec.limits.nodes'
     case 'limits':
       return `every instance type${reason.isOfSuiting === true ? ' that holds the pod' : ''} would exceed the limits of NodePool ${nodePool}; raise its spec.limits`
+    case 'quota': {
+      const { left, quota, resource } = reason
+      return (
+        `CapacityQuota ${quota} has ${formatResource(resource, left)} of ${resource} left, which is too little for ` +
+        'every instance type that would do; raise its spec.limits.resources'
+      )
+    }
     case 'unavailable':
       return (
         `every offering that suits the pod is unavailable now (${renderShortage(reason.offerings)}); ` +

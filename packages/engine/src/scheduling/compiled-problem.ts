@@ -2,6 +2,7 @@
 import { type InstanceType, labels, normalizedLabel, ownValue, podRequests, type Resources } from '@tenon/api'
 import { Interrupted, Pace, type SchedulingControl } from './pace.ts'
 import { labelRequirements } from '../requirements/requirements.ts'
+import { nodeSelection } from '../requirements/node-selection.ts'
 import { RequirementStates } from '../requirements/states.ts'
 import { compareText } from '../input/compare-text.ts'
 import { hostNames } from './problem/spec-reading.ts'
@@ -23,6 +24,7 @@ import {
   type CompiledPool,
   compilePool,
   compileTemplate,
+  confinements,
   poolOrder,
   roomsOf,
   type Template,
@@ -297,9 +299,18 @@ export class CompiledProblem {
           ...(unavailable.length > 0 && { unavailable }),
         })
       } else {
-        this.#poolOf.set(template, pool)
-        this.#poolIndex.set(template, this.problem.pools.indexOf(pool.input))
-        templates.push(template)
+        const index = this.problem.pools.indexOf(pool.input)
+        const add = (each: Template, of: CompiledPool) => {
+          this.#poolOf.set(each, of)
+          this.#poolIndex.set(each, index)
+          templates.push(each)
+        }
+        add(template, pool)
+        for (const requirements of confinements(pool, template)) {
+          const confined = { ...pool, requirements }
+          const compiled = compileTemplate(confined, templates.length, context)
+          if (!('kind' in compiled)) add({ ...compiled, isConfined: true }, confined)
+        }
       }
     }
     return templates
@@ -307,7 +318,11 @@ export class CompiledProblem {
 
   #templateContext(): TemplateContext {
     const { states, space, daemons, attachments, servedResources, problem } = this
-    return { states, space, daemons, attachments, servedResources, policy: problem.policy }
+    const quotas = problem.quotas.flatMap(({ selector }, quota) => {
+      const selection = nodeSelection(selector)
+      return selection === undefined ? [] : [{ quota, selection }]
+    })
+    return { states, space, daemons, attachments, servedResources, policy: problem.policy, quotas }
   }
 
   #compileShapes(shapes: PodShapes): readonly (PodShape | undefined)[] {

@@ -6,13 +6,14 @@ import { type ClaimClass, holdsMore } from './claims/claim-class.ts'
 import type { CompiledProblem } from './compiled-problem.ts'
 import { type CompiledType, meets, offeringsWithin, unmetMinValues } from './types/instance-rows.ts'
 import type { PodShape } from './pods/pod-shape.ts'
+import { limitsOf, PoolBudget } from './claims/pool-budget.ts'
 import {
   type CompiledPool,
   type DaemonLoad,
-  PoolBudget,
   portsFree,
   takenPorts,
   type Template,
+  type TypeRow,
 } from './claims/pool-template.ts'
 import { addTo, type Amounts, amountsFit } from './pods/resource-space.ts'
 import { untolerated } from './pods/taints.ts'
@@ -32,10 +33,12 @@ export interface ExplainContext {
 export function explain(shape: PodShape, newHost: number, context: ExplainContext): PodReason {
   const { compiled } = context
   const reasons = [
-    ...compiled.templates.map((template) => ({
-      nodePool: template.name,
-      reason: reasonOf(shape, template, newHost, context),
-    })),
+    ...compiled.templates
+      .filter(({ isConfined }) => !isConfined)
+      .map((template) => ({
+        nodePool: template.name,
+        reason: reasonOf(shape, template, newHost, context),
+      })),
     ...compiled.emptyPools.flatMap((pool) => {
       const reason = reasonOfEmpty(shape, pool, context)
       return reason === undefined ? [] : [{ nodePool: pool.input.nodePool.metadata.name, reason }]
@@ -54,7 +57,7 @@ function reasonOfEmpty(
   const unavailableRows = compiled.unavailableRows(pool)
   if (unavailableRows.length === 0) return undefined
   const { nodePool, usage } = pool.input
-  const budget = new PoolBudget(nodePool, usage, [])
+  const budget = new PoolBudget(limitsOf(nodePool, usage), [])
   if (budget.nodesExhausted) return { kind: 'nodeLimit' }
   const affordable = unavailableRows.filter(({ type }) => budget.allows(type))
   if (affordable.length === 0) return { kind: 'limits' }
@@ -132,8 +135,10 @@ function reasonOf(
   const pool = context.compiled.poolOf(template)
   const unavailableRows = context.compiled.unavailableRows(pool).filter(({ type }) => budget.allows(type))
   const refusal = refusalOf(pool, shape)
-  if (budget.affordable().length === 0)
-    return (refusal === undefined && shortage(shape, pool, unavailableRows, context)) || { kind: 'limits' }
+  if (budget.affordable().length === 0) {
+    const short = refusal === undefined && shortage(shape, pool, unavailableRows, context)
+    return short || limitReason(budget, template.rows)
+  }
   if (refusal !== undefined) return refusal
   const opened = classes.opened(template, budget.affordable())
   const clash = conflict(shape, opened, context)
@@ -236,16 +241,26 @@ function volumeConflict(shape: PodShape, opened: ClaimClass, context: ExplainCon
   return { kind: 'incompatibleRequirements', conflict: { kind: 'unknownLabel', key } }
 }
 
-/** Whether a type that exceeds the limits of the NodePool would hold the pod. */
-function isBeyondLimits(
+/** Which quota or limit keeps these rows from being launched. */
+function limitReason(
+  budget: PoolBudget,
+  rows: readonly TypeRow[],
+  otherwise: TemplateReason = { kind: 'limits' },
+): TemplateReason {
+  const exhausted = budget.exhausted(rows)
+  return exhausted === undefined ? otherwise : { kind: 'quota', ...exhausted }
+}
+
+/** The types that exceed limits or quotas and would hold the pod. */
+function beyondLimits(
   shape: PodShape,
   { template, allowed, state }: ClaimClass,
   { compiled: { states, problem } }: ExplainContext,
-): boolean {
-  if (allowed.length === template.rows.length) return false
+): readonly TypeRow[] {
+  if (allowed.length === template.rows.length) return []
   const requirements = states.get(state)
   const left = new Set(allowed)
-  return template.rows.some(
+  return template.rows.filter(
     (row) =>
       !left.has(row) &&
       meets(row.type, requirements) &&
@@ -277,7 +292,11 @@ function filterReason(
     ? undefined
     : unavailable(holding(suiting(unavailableRows, requirements, wellKnownLabels), shape))
   if (closed !== undefined) return closed
-  if (!isHeld && isBeyondLimits(shape, target, context)) return { kind: 'limits', isOfSuiting: true }
+  const beyond = isHeld ? [] : beyondLimits(shape, target, context)
+  if (beyond.length > 0) {
+    const budget = context.budgets.get(target.template) as PoolBudget
+    return limitReason(budget, beyond, { kind: 'limits', isOfSuiting: true })
+  }
   if (open.length === 0) return { kind: 'hostPortClash', taken: takenPorts(target.allowed, shape.hostPorts) }
   const { attachments } = context.compiled
   const matching = open.filter((row) => meets(row.type, requirements)).map(({ type }) => type.type.name)

@@ -173,13 +173,19 @@ export class Simulation {
     if (model === undefined || old.reduce((sum, { pods }) => sum + pods.length, 0) !== wanted.size) return
     const renewed = bins.map((bin) => claimOf(bin, model, this.#compiled))
     // First fit may have used several NodePools, each with its own limits.
-    for (const template of new Set(bins.map((bin) => bin.class.template))) {
-      const budget = this.#placing.claims.budgetOf(template)
+    const used = new Set([...old, ...renewed].map((claim) => claim.class.template))
+    const budgets = [...used].map((template) => [template, this.#placing.claims.budgetOf(template)] as const)
+    const undo = budgets.map(([, budget]) => budget.saved())
+    const isWithin = budgets.every(([template, budget]) => {
       const held = (claims: readonly OpenClaim[]) =>
         claims
           .filter((claim) => claim.class.template === template)
           .map((claim) => this.#compiled.finisher.holding(claim))
-      if (budget.isLimited && !budget.isNoMore(held(renewed), held(old))) return
+      return !budget.isLimited || budget.exchange(held(renewed), held(old))
+    })
+    if (!isWithin) {
+      for (const each of undo) each()
+      return
     }
     this.#placing.claims.replace([...this.claims.filter((claim) => !old.includes(claim)), ...renewed])
   }

@@ -11,24 +11,29 @@ import {
   setOwn,
 } from '@tenon/api'
 import { allowsAbsence, anyValue, oneOf, type ValueSet } from '../../requirements/requirement.ts'
-import { requirementList, type Requirements } from '../../requirements/requirements.ts'
+import { selects } from '../../requirements/node-selection.ts'
+import { merged, requirementList, type Requirements } from '../../requirements/requirements.ts'
 import type { RequirementStates } from '../../requirements/states.ts'
-import type { PoolInput, SchedulingInput, SchedulingPolicy } from '../../input/input.ts'
+import type { PoolInput, QuotaInput, SchedulingInput, SchedulingPolicy } from '../../input/input.ts'
 import type { NewClaim } from '../../input/result.ts'
 import type { ServedResources } from '../devices/served-resources.ts'
 import { withoutAttachments } from '../pods/attachments.ts'
 import { type ClaimClass, type ClaimClasses, rowsHolding } from './claim-class.ts'
 import { type CompiledOffering, type CompiledType, unmetMinValues } from '../types/instance-rows.ts'
 import type { OpenClaim } from './open-claims.ts'
-import { simulationOnlyLabels, taintsOf, type TypeRow } from './pool-template.ts'
+import { simulationOnlyLabels, taintsOf, type TemplateQuota, type TypeRow } from './pool-template.ts'
 import { addTo, type Amounts, amountsFit, type ResourceSpace, sumFits } from '../pods/resource-space.ts'
 
 /** A claim to create, by indexes. */
-export interface FinishedClaim extends Omit<NewClaim, 'pods' | 'pool' | 'taints' | 'largest'> {
+export interface FinishedClaim extends Omit<NewClaim, 'pods' | 'pool' | 'taints' | 'largest' | 'quotas'> {
   /** Index of its NodePool in the input. */
   readonly poolIndex: number
+  /** Indexes of the quotas that may count its node. */
+  readonly quotas: readonly number[]
   readonly pods: readonly number[]
 }
+
+const noQuotas: readonly number[] = []
 
 /** Truncating the instance types to the maximum number would break minValues. */
 export interface Truncated {
@@ -222,10 +227,25 @@ export class ClaimFinisher {
         this.holding(claim)[0]?.group.allocatable ?? {},
       ),
       minValuesRelaxed: claim.minValuesRelaxed,
+      quotas: this.#quotasOf(claim),
       reservationIds: [...claim.reservations].toSorted(),
       deviceDrivers: [],
       pods: claim.pods,
     }
+  }
+
+  #quotasOf(claim: OpenClaim): readonly number[] {
+    const { quotas } = claim.class.template
+    if (quotas.length === 0) return noQuotas
+    const own = this.#states.get(claim.state)
+    const rows = this.holding(claim)
+    const counts = ({ counts: counted, selection }: TemplateQuota) =>
+      rows.some(
+        ({ index, type }) =>
+          counted[index] === true &&
+          selects(selection, merged(own, type.requirements), this.#policy.wellKnownLabels) !== 'never',
+      )
+    return quotas.filter(counts).map(({ quota }) => quota)
   }
 
   #frameOf({ class: of, reservations, amounts }: OpenClaim): Frame | Truncated {
@@ -421,18 +441,20 @@ function commonDaemons(rows: readonly PricedRow[], space: ResourceSpace): Float6
 
 /** The claim with objects instead of indexes; undefined if the input does not contain the pool. */
 export function newClaim(
-  { pools, pods, origins }: Pick<SchedulingInput, 'pools' | 'pods' | 'origins'>,
-  { poolIndex, pods: indexes, ...claim }: FinishedClaim,
+  { pools, pods, origins, quotas = [] }: Pick<SchedulingInput, 'pools' | 'pods' | 'origins' | 'quotas'>,
+  { poolIndex, pods: indexes, quotas: quotaIndexes, ...claim }: FinishedClaim,
 ): NewClaim | undefined {
   const pool = pools[poolIndex]
   if (pool === undefined) return undefined
   const all = indexes.map((index) => pods[index]).filter((pod) => pod !== undefined)
   const roomPods = all.filter((pod) => isRoom(pod, origins))
+  const limiting = quotaIndexes.flatMap((index) => quotas[index] ?? [])
   return {
     ...claim,
     pool: pool.nodePool,
     taints: taintsOf(pool),
-    largest: largestOf(pool, claim.instanceTypes),
+    largest: largestOf(pool, claim.instanceTypes, limiting),
+    ...(limiting.length > 0 && { quotas: limiting.map(({ name }) => name).toSorted() }),
     pods: roomPods.length === 0 ? all : all.filter((pod) => !isRoom(pod, origins)),
     ...(roomPods.length > 0 && { roomPods }),
   }
@@ -453,8 +475,13 @@ function capacitiesOf(types: PoolInput['instanceTypes']): ReadonlyMap<string, Re
   return known
 }
 
-function largestOf({ nodePool, instanceTypes }: PoolInput, names: readonly string[]): Resources {
-  const limits = Object.keys(nodePool.spec.limits ?? {})
+function largestOf(
+  { nodePool, instanceTypes }: PoolInput,
+  names: readonly string[],
+  quotas: readonly QuotaInput[],
+): Resources {
+  const limited = [nodePool.spec.limits ?? {}, ...quotas.map(({ limits }) => limits)]
+  const limits = [...new Set(limited.flatMap((each) => Object.keys(each)))]
   if (limits.length === 0) return {}
   const capacityOf = capacitiesOf(instanceTypes)
   const most = (limit: string) =>

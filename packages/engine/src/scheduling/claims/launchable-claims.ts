@@ -11,14 +11,14 @@ import {
   type Resources,
   sum,
 } from '@tenon/api'
-import type { SchedulingInput } from '../../input/input.ts'
-import type { DeferredClaim, NewClaim, SchedulingResult } from '../../input/result.ts'
+import type { QuotaInput, SchedulingInput } from '../../input/input.ts'
+import type { DeferredClaim, Deferral, NewClaim, SchedulingResult } from '../../input/result.ts'
 import { offeringsOf, scopeKey, scopesOf } from '../types/claim-offerings.ts'
 import { interchangeKey } from '../pods/interchangeable.ts'
 import { hardSpreadOf } from '../topology/hard-spread.ts'
 
 /** Launches in progress, and the policy. */
-type LaunchInput = Pick<SchedulingInput, 'pools' | 'policy' | 'offeringsOnTrial'>
+type LaunchInput = Pick<SchedulingInput, 'pools' | 'policy' | 'offeringsOnTrial' | 'quotas'>
 
 type Steps<T> = Generator<undefined, T, undefined>
 
@@ -27,7 +27,7 @@ export function* launchableClaims(given: LaunchInput, planned: readonly NewClaim
   const deferred: DeferredClaim[] = []
   const uncrowded = yield* withoutCrowds(given, planned, deferred)
   const inTurn = given.policy.improvement === 'planned' ? yield* inSchedulerOrder(uncrowded) : uncrowded
-  return withWholeGroups({ claims: withinLimits(given.pools, inTurn, deferred), deferred })
+  return withWholeGroups({ claims: withinLimits(given, inTurn, deferred), deferred })
 }
 
 type Launchable = Pick<SchedulingResult, 'claims' | 'deferred'>
@@ -94,12 +94,13 @@ function* withoutCrowds(
   return kept
 }
 
-/** Defers claims that exceed the limits of their NodePool together with what other claims have reserved. */
+/** Defers claims that exceed the limits of their NodePool or a quota together with what other claims have reserved. */
 function withinLimits(
-  pools: LaunchInput['pools'],
+  { pools, quotas = [] }: LaunchInput,
   claims: readonly NewClaim[],
   deferred: DeferredClaim[],
 ): readonly NewClaim[] {
+  const takenOf = new Map(quotas.map(({ name, usage, reserved = {} }) => [name, sum(usage, reserved)]))
   const byName = new Map(pools.map((pool) => [pool.nodePool.metadata.name, pool]))
   const taken = new Map<string, Resources>()
   const limitsOf = new Map<string, Resources>()
@@ -110,11 +111,43 @@ function withinLimits(
     limitsOf.set(nodePool, limits)
     const { usage = {}, reserved = {} } = byName.get(nodePool) ?? {}
     const amounts = taken.get(nodePool) ?? sum(usage, reserved)
+    const counting = quotas.filter(({ name }) => claim.quotas?.includes(name))
     const limit = exceededLimit(limits, [amounts, largest])
-    if (limit === undefined) taken.set(nodePool, sum(amounts, largest))
-    else deferred.push({ claim, because: { kind: 'limitReserved', limit } })
-    return limit === undefined
+    const because: Deferral | undefined =
+      limit === undefined ? quotaDeferral(counting, takenOf, largest) : { kind: 'limitReserved', limit }
+    if (because !== undefined) {
+      deferred.push({ claim, because })
+      return false
+    }
+    taken.set(nodePool, sum(amounts, largest))
+    for (const { name } of counting) takenOf.set(name, sum(takenOf.get(name) ?? {}, largest))
+    return true
   })
+}
+
+function quotaDeferral(
+  quotas: readonly QuotaInput[],
+  takenOf: ReadonlyMap<string, Resources>,
+  largest: Resources,
+): Deferral | undefined {
+  for (const { limits, name } of quotas) {
+    const limit = exceededQuota(limits, [takenOf.get(name) ?? {}], largest)
+    if (limit !== undefined) return { kind: 'quotaReserved', quota: name, limit }
+  }
+  return undefined
+}
+
+/**
+ * The first resource that the addition has and whose amounts would exceed the limit of a quota; undefined if there is
+ * none. What a node does not have may exceed its limit already.
+ */
+export function exceededQuota(
+  limits: Resources,
+  amounts: readonly Resources[],
+  addition: Resources,
+): string | undefined {
+  const added = Object.entries(limits).filter(([name]) => (ownValue(addition, name) ?? 0) > 0)
+  return exceededLimit(Object.fromEntries(added), [...amounts, addition])
 }
 
 /** The first resource whose amounts exceed its limit together; undefined if there is none. */

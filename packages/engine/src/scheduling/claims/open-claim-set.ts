@@ -3,7 +3,8 @@ import type { Resources } from '@tenon/api'
 import { type Admission, ClaimAdmission } from './claim-admission.ts'
 import type { ClaimClass } from './claim-class.ts'
 import { ClaimQueue, type OpenClaim } from './open-claims.ts'
-import { PoolBudget, type Template } from './pool-template.ts'
+import { type Ceiling, limitsOf, PoolBudget, quotaCeiling } from './pool-budget.ts'
+import type { Template } from './pool-template.ts'
 import { Reservations } from './reservations.ts'
 import type { CompiledProblem } from '../compiled-problem.ts'
 import { PodDevices } from '../devices/pod-devices.ts'
@@ -44,10 +45,21 @@ export class OpenClaimSet {
     const { reservations } = problem.policy
     this.#compiled = compiled
     this.#topology = topology
+    const ownLimits = new Map<number, Ceiling>()
+    const limitsOfPool = (pool: number, { nodePool }: Template) => {
+      const limits = ownLimits.get(pool) ?? limitsOf(nodePool, usageOf(pool))
+      ownLimits.set(pool, limits)
+      return limits
+    }
+    const quotas = problem.quotas.map((quota) => ({ name: quota.name, ceiling: quotaCeiling(quota) }))
     this.budgets = new Map(
       templates.map((template) => {
-        const usage = usageOf(compiled.poolIndexOf(template))
-        return [template, new PoolBudget(template.nodePool, usage, template.rows)]
+        const shares = template.quotas.map(({ quota, counts }) => ({
+          ...(quotas[quota] as (typeof quotas)[0]),
+          counts,
+        }))
+        const limits = limitsOfPool(compiled.poolIndexOf(template), template)
+        return [template, new PoolBudget(limits, template.rows, shares)]
       }),
     )
     this.#reservations = reservations && new Reservations(reservations, templates)

@@ -4,17 +4,15 @@ import {
   labels,
   nodeClassLabel,
   type NodePool,
-  ownValue,
-  parseResources,
   podRequests,
   requiredFeatures,
   undeclaredFeatures,
   type Resources,
-  setOwn,
   type Taint,
 } from '@tenon/api'
 import { requireReadablePool, requireReadableSpec } from '../../eligibility/input-shapes.ts'
-import { allowsAbsence, oneOf } from '../../requirements/requirement.ts'
+import { type NodeSelection, opposite, type Selects, selects } from '../../requirements/node-selection.ts'
+import { allowsAbsence, oneOf, type ValueSet } from '../../requirements/requirement.ts'
 import {
   compatible,
   merged,
@@ -176,8 +174,23 @@ export interface Template {
   readonly taints: readonly Taint[]
   readonly declaredFeatures: readonly string[] | undefined
   readonly state: StateId
+  /** The quotas that may count its nodes. */
+  readonly quotas: readonly TemplateQuota[]
+  /** Whether it is a NodePool's template confined to nodes that some quota does not count. */
+  readonly isConfined: boolean
   /** The types that meet the pool's requirements and are available. */
   readonly rows: readonly TypeRow[]
+}
+
+/** A quota, and which nodes of a template it counts. */
+export interface TemplateQuota {
+  /** Index of the quota in the problem. */
+  readonly quota: number
+  readonly selection: NodeSelection
+  /** By index of the row; a node counts if it may match. */
+  readonly counts: readonly boolean[]
+  /** Requirements of which each keeps the template's nodes out of the quota; empty if nothing is undecided. */
+  readonly waysOut: readonly ValueSet[]
 }
 
 /** Why a pool has no template. */
@@ -194,6 +207,14 @@ export interface TemplateContext {
   readonly attachments: Attachments
   readonly servedResources: ServedResources
   readonly policy: SchedulingPolicy
+  readonly quotas: readonly CompiledQuota[]
+}
+
+/** A quota that may count new nodes. */
+export interface CompiledQuota {
+  /** Index in the problem. */
+  readonly quota: number
+  readonly selection: NodeSelection
 }
 
 export function compileTemplate(
@@ -230,9 +251,64 @@ export function compileTemplate(
     taints: pool.taints,
     declaredFeatures: pool.input.declaredFeatures,
     state: states.idOf(pool.requirements),
+    quotas: context.quotas.flatMap((quota) => templateQuota(quota, pool, rows, policy) ?? []),
+    isConfined: false,
     rows,
   }
 }
+
+/** Undefined if the quota counts no node of the pool. */
+function templateQuota(
+  { quota, selection }: CompiledQuota,
+  pool: CompiledPool,
+  rows: readonly TypeRow[],
+  { wellKnownLabels }: SchedulingPolicy,
+): TemplateQuota | undefined {
+  const selected = rows.map(({ type, group }): Selects => {
+    const have = merged(pool.requirements, type.requirements)
+    const ofAll = selects(selection, have, wellKnownLabels)
+    if (ofAll !== 'maybe') return ofAll
+    const ofEach = new Set(
+      offeringsWithin(group, pool.requirements, wellKnownLabels).map((offering) =>
+        selects(selection, merged(have, offering.requirements), wellKnownLabels),
+      ),
+    )
+    const [only = 'maybe'] = ofEach
+    return ofEach.size === 1 ? only : 'maybe'
+  })
+  if (selected.every((each) => each === 'never')) return undefined
+  const isOpen = selected.includes('maybe')
+  return {
+    quota,
+    selection,
+    counts: selected.map((each) => each !== 'never'),
+    waysOut: isOpen ? selection.terms.map(opposite) : [],
+  }
+}
+
+/**
+ * The requirements of nodes that are out of some of the quotas that may count nodes of the template, those out of the
+ * fewest first: pods get such nodes when a quota is used up (quotas.md 1).
+ */
+export function confinements({ requirements }: CompiledPool, { quotas }: Template): readonly Requirements[] {
+  const found = [{ out: 0, requirements }]
+  for (const { waysOut } of quotas) {
+    const out = found.flatMap((each) =>
+      waysOut.map((way) => ({
+        out: each.out + 1,
+        requirements: merged(each.requirements, requirementsOf([way])),
+      })),
+    )
+    // With more, quotas count nodes that they need not count.
+    if (found.length + out.length <= mostConfinements) found.push(...out)
+  }
+  return found
+    .filter(({ out }) => out > 0)
+    .toSorted((a, b) => a.out - b.out)
+    .map((each) => each.requirements)
+}
+
+const mostConfinements = 16
 
 /** What pods may take of a new node, apart from its daemon pods. */
 export function roomOn(
@@ -306,96 +382,6 @@ function loadOn(type: CompiledType, candidates: readonly PoolDaemon[], space: Re
     running.push(daemon)
   }
   return { amounts, isEmpty: running.length === 0, ports, running }
-}
-
-/** For each of some claims, the rows that it may be launched as. */
-type RowsOfClaims = readonly (readonly TypeRow[])[]
-
-/** What limits still allow a pool to launch (scheduling.md 10). */
-export class PoolBudget {
-  readonly #names: readonly string[]
-  readonly #rows: readonly TypeRow[]
-  readonly #remaining: Record<string, number> = {}
-  #affordable: readonly TypeRow[] | undefined
-
-  /** @param usage current capacity of the pool's nodes. */
-  constructor(pool: NodePool, usage: Resources, rows: readonly TypeRow[]) {
-    const limits = parseResources(pool.spec.limits)
-    this.#names = Object.keys(limits)
-    this.#rows = rows
-    for (const name of this.#names)
-      setOwn(this.#remaining, name, (ownValue(limits, name) as number) - (ownValue(usage, name) ?? 0))
-  }
-
-  get nodesExhausted(): boolean {
-    return this.#remaining['nodes'] === 0
-  }
-
-  get isLimited(): boolean {
-    return this.#names.length > 0
-  }
-
-  /** Whether a node of the type stays within the limits. */
-  allows(type: CompiledType): boolean {
-    return this.#names.every(
-      (name) => this.#costOf(type, name) <= (ownValue(this.#remaining, name) as number),
-    )
-  }
-
-  /** The rows that stay within the limits. */
-  affordable(): readonly TypeRow[] {
-    if (this.#names.length === 0) return this.#rows
-    this.#affordable ??= this.#rows.filter(({ type }) => this.allows(type))
-    return this.#affordable
-  }
-
-  /** Charges a new claim to the limits, as the largest of its types. */
-  charge(rows: readonly TypeRow[]): void {
-    if (this.#names.length === 0) return
-    for (const name of this.#names) {
-      const most = Math.max(...rows.map(({ type }) => this.#costOf(type, name)))
-      setOwn(this.#remaining, name, (ownValue(this.#remaining, name) as number) - most)
-    }
-    this.#affordable = undefined
-  }
-
-  /** Returns a function that undoes all later charges. */
-  saved(): () => void {
-    const remaining = { ...this.#remaining }
-    const affordable = this.#affordable
-    return () => {
-      for (const name of this.#names) setOwn(this.#remaining, name, ownValue(remaining, name) as number)
-      this.#affordable = affordable
-    }
-  }
-
-  /** Whether claims with the rows `renewed` are charged no more than those with `former`. */
-  isNoMore(renewed: RowsOfClaims, former: RowsOfClaims): boolean {
-    return this.#names.every((name) => this.#most(renewed, name) <= this.#most(former, name))
-  }
-
-  /** Charges claims with the rows `renewed` instead of `former`, if the limits allow it. */
-  exchange(renewed: RowsOfClaims, former: RowsOfClaims): boolean {
-    const changes = this.#names.map((name) => {
-      const more = this.#most(renewed, name) - this.#most(former, name)
-      return { name, more, rest: (ownValue(this.#remaining, name) as number) - more }
-    })
-    if (changes.some(({ more, rest }) => more > 0 && rest < 0)) return false
-    for (const { name, rest } of changes) setOwn(this.#remaining, name, rest)
-    this.#affordable = undefined
-    return true
-  }
-
-  #most(claims: RowsOfClaims, name: string): number {
-    return claims.reduce(
-      (sum, rows) => sum + Math.max(...rows.map(({ type }) => this.#costOf(type, name))),
-      0,
-    )
-  }
-
-  #costOf({ type }: CompiledType, name: string): number {
-    return name === 'nodes' ? 1 : (ownValue(type.capacity, name) ?? 0)
-  }
 }
 
 /** Whether no daemon pod of this type uses one of `ports`. */

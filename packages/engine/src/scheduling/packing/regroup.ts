@@ -9,7 +9,8 @@ import type { ClaimFinisher } from '../claims/finished-claims.ts'
 import type { OpenClaim } from '../claims/open-claims.ts'
 import type { CompiledProblem } from '../compiled-problem.ts'
 import { addTo, amountsFit } from '../pods/resource-space.ts'
-import type { PoolBudget, Template } from '../claims/pool-template.ts'
+import type { PoolBudget } from '../claims/pool-budget.ts'
+import type { Template } from '../claims/pool-template.ts'
 import type { PodTopology } from '../topology/pod-topology.ts'
 import { isCheaper, type PlanCost, rounding } from './cheaper.ts'
 import type { Group, PlannedBin } from './group.ts'
@@ -132,17 +133,18 @@ export function claimOf(
   }
 }
 
+/** Whether the new claims are wanted and within limits, to which they are then charged. */
 function isAcceptable(
   renewed: readonly OpenClaim[],
   group: Group,
   { compiled: { finisher }, improvement, budgets }: RegroupContext,
 ): boolean {
+  // A plan for free placement may cost more, as it is safe; uniformBins bounds its price.
+  const isWanted =
+    improvement === 'free' || isCheaper(costOf(renewed, finisher), costOf(group.claims, finisher))
   const budget = budgets.get(group.class.template) as PoolBudget
   const held = (claims: readonly OpenClaim[]) => claims.map((claim) => finisher.holding(claim))
-  if (budget.isLimited && !budget.isNoMore(held(renewed), held(group.claims))) return false
-  // A plan for free placement may cost more, as it is safe; uniformBins bounds its price.
-  if (improvement === 'free') return true
-  return isCheaper(costOf(renewed, finisher), costOf(group.claims, finisher))
+  return isWanted && (!budget.isLimited || budget.exchange(held(renewed), held(group.claims)))
 }
 
 /** The cheapest packing of a group whose pods will be nominated for their nodes. */

@@ -3,7 +3,7 @@
  * claims only suffice in some orders, more expensive ones are planned (gangs.md 7.4).
  */
 import type { ClaimClass } from '../claims/claim-class.ts'
-import type { PoolBudget } from '../claims/pool-template.ts'
+import type { PoolBudget } from '../claims/pool-budget.ts'
 import type { OpenClaim } from '../claims/open-claims.ts'
 import type { PlannedBin } from '../packing/group.ts'
 import { mixed, spread } from '../packing/free-placement.ts'

@@ -29,6 +29,7 @@ import type {
   PodOrigin,
   PodVolumes,
   PoolInput,
+  QuotaInput,
   SchedulingInput,
   SchedulingPolicy,
   TopologyNode,
@@ -107,6 +108,7 @@ export interface Problem {
   readonly malformed: ReadonlyMap<number, string>
   readonly nodes: readonly NodeInput[]
   readonly pools: readonly PoolInput[]
+  readonly quotas: readonly QuotaInput[]
   readonly daemons: readonly DaemonInput[]
   readonly attachLimits: AttachLimits
   readonly policy: SchedulingPolicy
@@ -152,6 +154,7 @@ export function* problemInSteps(
     planned: plannedNodes(input),
     nodes: input.nodes,
     pools: input.pools,
+    quotas: input.quotas ?? [],
     daemons: input.daemons,
     attachLimits: input.attachLimits ?? noAttachLimits,
     policy: input.policy,
