@@ -12,6 +12,7 @@ export {
   scopesOf,
 } from './scheduling/types/claim-offerings.ts'
 export { exceededLimit, exceededQuota } from './scheduling/claims/launchable-claims.ts'
+export { mayBeSelected } from './requirements/node-selection.ts'
 export { PackingCache } from './scheduling/packing/packing-cache.ts'
 export { TypeReader } from './scheduling/types/instance-rows.ts'
 export type { SchedulingControl } from './scheduling/pace.ts'

@@ -32,6 +32,7 @@ export type {
   PodOrigin,
   PodVolumes,
   PoolInput,
+  QuotaInput,
   SchedulingInput,
   SchedulingPolicy,
   TopologyInput,

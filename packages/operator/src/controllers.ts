@@ -16,6 +16,7 @@ import {
   observedPodGroupsOf,
   podGroupsOf,
   provisioningRequestsOf,
+  quotasOf,
 } from './composition/extensions.ts'
 import { observingProvisionerOf, provisionerOf } from './composition/provisioning.ts'
 import type { NodeExplainer } from './disruption/explain.ts'
@@ -138,6 +139,7 @@ function controllerSpecs(
         ]
       : []),
     ...buffering.specs,
+    ...quotasOf(parts),
     ...(parts.settings.vpaPredictions ? [vpaPredictionsOf(parts)] : []),
     ...podGroupsOf(parts, deleter),
     ...provisioningRequestsOf(parts, parts.client),

@@ -156,6 +156,7 @@ export class OperatorCore {
       sources: {
         offeringTroubles: () => this.offerings(),
         buffers: () => bufferFigures(this.state),
+        quotas: () => this.state.quotas.inputs(),
         requests: () => requestFigures(this.state),
         groups: () => groupFigures(this.caches, this.state),
         passAgesMs: () => this.passAges.agesMs(),

@@ -101,6 +101,8 @@ export interface Policy {
   readonly servesPodGroups: boolean
   /** Nodes in place of others keep to `limits.nodes`, and events say which limit is reached. */
   readonly reportsLimits: boolean
+  /** CapacityQuotas limit all NodePools together, as far as that kind is served. */
+  readonly keepsQuotas: boolean
   /** Consolidation spares pods that have just started, and moves that do not pay back. */
   readonly sparesFreshPods: boolean
   readonly consolidatesGlobally: boolean
@@ -117,6 +119,7 @@ const policies: Readonly<Record<Settings['compatibility'], Policy>> = {
     remembersPods: true,
     servesPodGroups: true,
     reportsLimits: true,
+    keepsQuotas: true,
     sparesFreshPods: true,
     consolidatesGlobally: true,
     brakes: true,
@@ -128,6 +131,7 @@ const policies: Readonly<Record<Settings['compatibility'], Policy>> = {
     remembersPods: false,
     servesPodGroups: false,
     reportsLimits: false,
+    keepsQuotas: false,
     sparesFreshPods: false,
     consolidatesGlobally: false,
     brakes: false,

@@ -1,7 +1,14 @@
 /** Which nodes that do not exist yet a label selector will match (quotas.md 1). */
-import { type LabelSelector, labels } from '@tenon/api'
+import { type LabelSelector, labels, type Requirement } from '@tenon/api'
 import { oneOf, type ValueSet, valueSet } from './requirement.ts'
-import { compatible, type Requirements, requirementsOf } from './requirements.ts'
+import {
+  compatible,
+  labelRequirements,
+  merged,
+  parseRequirements,
+  type Requirements,
+  requirementsOf,
+} from './requirements.ts'
 
 /** A label selector as value sets, all of which must be met. */
 export interface NodeSelection {
@@ -42,4 +49,20 @@ export function selects(
 /** What a node must meet so that it does not meet the term. */
 export function opposite({ key, complement, values }: ValueSet): ValueSet {
   return { key, complement: !complement, values }
+}
+
+/**
+ * Whether a node that does not exist yet may match a label selector.
+ * @param requirements of its NodeClaim.
+ * @param known labels that it will have.
+ */
+export function mayBeSelected(
+  selector: LabelSelector,
+  requirements: readonly Requirement[],
+  known: Readonly<Record<string, string>>,
+  wellKnown: ReadonlySet<string>,
+): boolean {
+  const selection = nodeSelection(selector)
+  const have = merged(parseRequirements(requirements), labelRequirements(known))
+  return selection !== undefined && selects(selection, have, wellKnown) !== 'never'
 }

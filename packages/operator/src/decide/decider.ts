@@ -127,6 +127,7 @@ const parts: Readonly<Record<keyof SchedulingInput, true>> = {
   pods: true,
   nodes: true,
   pools: true,
+  quotas: true,
   daemons: true,
   topology: true,
   policy: true,

@@ -403,6 +403,20 @@ const own: readonly MetricRow[] = [
     help: 'Part of the price of nodes on which each CapacityBuffer keeps room; absent when the price of one of them is not known',
   },
   {
+    name: 'tenon_capacityquota_limit',
+    type: 'gauge',
+    labels: ['quota', 'resource_type'],
+    unit: 'cores, bytes or pieces',
+    help: 'Limits of each CapacityQuota, from spec.limits.resources; absent if it cannot be read',
+  },
+  {
+    name: 'tenon_capacityquota_used',
+    type: 'gauge',
+    labels: ['quota', 'resource_type'],
+    unit: 'cores, bytes or pieces',
+    help: 'What the nodes that a CapacityQuota matches have, and those on their way that may match it',
+  },
+  {
     name: 'tenon_nodepools_rollout_paused',
     type: 'gauge',
     labels: ['nodepool'],

@@ -2,7 +2,7 @@
 import { Counter, Gauge, type Histogram, type Registry, type Summary } from 'prom-client'
 import type { ProviderMetric, SweepGuard } from '@tenon/provider'
 import { type Clock, eventLoopTurns } from '@tenon/runtime'
-import { ClusterMetrics, type PodFigures } from './cluster/cluster-metrics.ts'
+import { ClusterMetrics, type PodFigures, resourceLabel, shownAmount } from './cluster/cluster-metrics.ts'
 import { coreRows } from './core-rows.ts'
 import { Families } from './families.ts'
 import { MetricsRegistry } from './metrics-registry.ts'
@@ -10,7 +10,8 @@ import { clusterRows } from './cluster/cluster-rows.ts'
 import { conditionRows } from './conditions/status-conditions.ts'
 import { frameworkRows } from './framework/framework.ts'
 import type { MetricRow } from './rows.ts'
-import type { LaunchScope, PricePerHour, RequestState } from '@tenon/api'
+import type { LaunchScope, PricePerHour, RequestState, Resources } from '@tenon/api'
+import type { QuotaInput } from '@tenon/engine'
 import type { GroupSource } from '../state/pods/group-of-pod.ts'
 
 /** Values of `karpenter_build_info`. */
@@ -28,6 +29,7 @@ export interface BuildInfo {
 interface MetricsSources {
   readonly offeringTroubles: () => readonly OfferingTrouble[]
   readonly buffers: () => readonly BufferFigures[]
+  readonly quotas: () => readonly QuotaFigures[]
   readonly groups: () => readonly GroupFigures[]
   readonly requests: () => readonly RequestFigures[]
   /** How long work has been waiting for a complete pass, by controller. */
@@ -36,6 +38,8 @@ interface MetricsSources {
   readonly sweeps: readonly Pick<SweepGuard, 'name' | 'held'>[]
   readonly provider: readonly ProviderMetric[]
 }
+
+type QuotaFigures = Pick<QuotaInput, 'limits' | 'name' | 'usage'>
 
 export interface MetricsOptions {
   readonly clock: Pick<Clock, 'monotonic' | 'now'>
@@ -199,6 +203,21 @@ export class Metrics {
       gauge.reset()
       for (const { namespace, name, pricePerHour } of sources?.buffers() ?? [])
         if (pricePerHour !== undefined) gauge.set({ namespace, name }, pricePerHour)
+    })
+    const showQuotas = (gauge: Gauge, amountsOf: (figures: QuotaFigures) => Resources) => {
+      gauge.reset()
+      for (const figures of sources?.quotas() ?? [])
+        for (const [resource, amount] of Object.entries(amountsOf(figures)))
+          gauge.set(
+            { quota: figures.name, resource_type: resourceLabel(resource) },
+            shownAmount(resource, amount),
+          )
+    }
+    make.gauge('tenon_capacityquota_limit', (gauge) => {
+      showQuotas(gauge, ({ limits }) => limits)
+    })
+    make.gauge('tenon_capacityquota_used', (gauge) => {
+      showQuotas(gauge, ({ usage }) => usage)
     })
     make.gauge('tenon_last_complete_pass_age_seconds', (gauge) => {
       for (const [controller, ageMs] of sources?.passAgesMs() ?? []) gauge.set({ controller }, ageMs / 1000)

@@ -13,6 +13,7 @@ test('metrics of a provider are shown as they are at each scrape; a gauge withou
   const sources = {
     offeringTroubles: () => [],
     buffers: () => [],
+    quotas: () => [],
     groups: () => [],
     requests: () => [],
     passAgesMs: () => new Map<string, number>(),

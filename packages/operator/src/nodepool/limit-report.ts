@@ -1,6 +1,7 @@
 import type { NodePool } from '@tenon/api'
 import type { Logger } from '@tenon/runtime'
 import type { Kubernetes } from '../kubernetes.ts'
+import type { ExceededQuota } from '../state/nodepools/limit-reservations.ts'
 import { policyOf, type Settings } from '../settings.ts'
 
 interface Dependencies {
@@ -29,6 +30,19 @@ export class LimitReport {
       reason: 'LimitReached',
       message: `NodePool ${pool.metadata.name} has reached its limits and ${consequence}; raise spec.limits`,
       dedupe: [pool.metadata.uid ?? ''],
+      dedupeTtlMs,
+    })
+  }
+
+  /** A quota has too little left for a node of the NodePool. */
+  quotaReached(pool: NodePool, { quota, resource }: ExceededQuota, consequence: string): void {
+    const { kubernetes } = this.#deps
+    kubernetes.events.record({
+      object: pool,
+      type: 'Warning',
+      reason: 'LimitReached',
+      message: `CapacityQuota ${quota} has too little ${resource} left, and NodePool ${pool.metadata.name} ${consequence}; raise spec.limits.resources of the quota`,
+      dedupe: [pool.metadata.uid ?? '', quota],
       dedupeTtlMs,
     })
   }

@@ -4,15 +4,15 @@ import { type DeferredClaim, exceededLimit, type NewClaim } from '@tenon/engine'
 import type { Logger } from '@tenon/runtime'
 import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
-import type { LimitReservation } from '../state/nodepools/limit-reservations.ts'
+import type { Exceeded, LimitReservation } from '../state/nodepools/limit-reservations.ts'
 import { poolUsage } from '../state/nodepools/pool-usage.ts'
 import { pauseSentence } from '../state/pause.ts'
 import { podList } from '../text.ts'
-import type { Overtaken } from './overtaken.ts'
+import { exceededBy, type Overtaken } from './overtaken.ts'
 
 interface Pools {
   readonly caches: Pick<Caches, 'nodePools'>
-  readonly state: Pick<ClusterState, 'brake' | 'limitReservations' | 'parsed' | 'stateNodes'>
+  readonly state: Pick<ClusterState, 'brake' | 'limitReservations' | 'parsed' | 'quotas' | 'stateNodes'>
   readonly logger: Logger
 }
 
@@ -38,6 +38,7 @@ interface Reservations {
 export function reserveLimits(pools: Pools, claims: readonly NewClaim[]): Reservations {
   const { caches, state } = pools
   const nodes = state.stateNodes()
+  const quotas = state.quotas.inputs()
   const reserved: ReservedClaim[] = []
   const overtaken: OvertakenClaim[] = []
   for (const claim of claims) {
@@ -48,9 +49,10 @@ export function reserveLimits(pools: Pools, claims: readonly NewClaim[]): Reserv
       continue
     }
     const usage = poolUsage(nodePool, nodes, state.parsed)
-    const reservation = state.limitReservations.take({ pool, usage, largest })
-    if (typeof reservation !== 'string') reserved.push({ claim, usage, reservation })
-    else overtaken.push(...waiting(pools, claim, reservation))
+    const counting = quotas.filter(({ selector }) => state.quotas.mayCount(selector, claim))
+    const reservation = state.limitReservations.take({ pool, usage, largest, quotas: counting })
+    if ('kind' in reservation) overtaken.push(...waiting(pools, claim, reservation))
+    else reserved.push({ claim, usage, reservation })
   }
   return { reserved, overtaken }
 }
@@ -60,19 +62,33 @@ export function reserveLimits(pools: Pools, claims: readonly NewClaim[]): Reserv
  * @returns claims whose wait is over, as the other claims have ended.
  */
 export function waitForLimits(pools: Pools, deferred: readonly DeferredClaim[]): readonly OvertakenClaim[] {
-  return deferred.flatMap(({ claim, because }) =>
-    because.kind === 'limitReserved' ? waiting(pools, claim, because.limit) : [],
-  )
+  return deferred.flatMap(({ claim, because }) => {
+    switch (because.kind) {
+      case 'limitReserved':
+        return waiting(pools, claim, { kind: 'limit', resource: because.limit })
+      case 'quotaReserved':
+        return waiting(pools, claim, { kind: 'quota', quota: because.quota, resource: because.limit })
+      case 'offeringsOnTrial':
+        return []
+    }
+  })
 }
 
 /** The pods are scheduled again once the claims on their way are launched or gone. */
-function waiting({ logger, state }: Pools, claim: NewClaim, limit: string): readonly OvertakenClaim[] {
+function waiting(
+  { logger, state: { limitReservations } }: Pools,
+  claim: NewClaim,
+  exceeded: Exceeded,
+): readonly OvertakenClaim[] {
   const { nodePool, pods } = claim
-  if (!state.limitReservations.want(nodePool))
-    return [{ claim, by: { kind: 'limitReached', nodePool, limit } }]
-  logger.info('nodes that are being launched use the limit of a nodepool; the pods wait', {
-    NodePool: { name: nodePool },
-    limit,
+  const isReserved =
+    exceeded.kind === 'limit' ? limitReservations.want(nodePool) : limitReservations.wantQuota(exceeded.quota)
+  if (!isReserved) return [{ claim, by: exceededBy(nodePool, exceeded) }]
+  const whose =
+    exceeded.kind === 'limit' ? { NodePool: { name: nodePool } } : { CapacityQuota: { name: exceeded.quota } }
+  logger.info('nodes that are being launched use the rest of a limit; the pods wait', {
+    ...whose,
+    limit: exceeded.resource,
     Pods: podList(pods),
   })
   return []

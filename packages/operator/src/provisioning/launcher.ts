@@ -15,6 +15,7 @@ import type { ClusterState } from '../state/cluster-state.ts'
 import { bufferOf, isBufferPod } from '../state/pods/buffer-pods.ts'
 import { groupNote } from '../state/pods/group-of-pod.ts'
 import { keyOf } from '../state/pods/pods.ts'
+import { largestNoted } from '../state/quotas.ts'
 import { podList, shortened } from '../text.ts'
 import {
   type OvertakenClaim,
@@ -40,6 +41,7 @@ interface Dependencies {
     | 'movedPods'
     | 'parsed'
     | 'podGroups'
+    | 'quotas'
     | 'recentlyFilledNodes'
     | 'stateNodes'
   >
@@ -133,7 +135,10 @@ export class Launcher {
     if (within.kind !== 'within') return { claim, by: within }
     const { pool } = within
     const object = plan.noted(
-      nodeClaimFor(claim, provider.defaultTerminationGracePeriodMs, this.#annotations(claim, pool)),
+      nodeClaimFor(claim, provider.defaultTerminationGracePeriodMs, {
+        ...this.#annotations(claim, pool),
+        ...largestNoted(reservation),
+      }),
       claim,
     )
     const created = await plannedClaims.create(pool, object, reservation, signal)

@@ -10,7 +10,10 @@ import type { ClusterState } from '../state/cluster-state.ts'
 import type { Settings } from '../settings.ts'
 
 interface Dependencies {
-  readonly caches: Pick<Caches, 'deviceClasses' | 'nodeClaims' | 'nodePools' | 'nodes' | 'pods'>
+  readonly caches: Pick<
+    Caches,
+    'capacityQuotas' | 'deviceClasses' | 'nodeClaims' | 'nodePools' | 'nodes' | 'pods'
+  >
   readonly state: Pick<
     ClusterState,
     'buffers' | 'limitReservations' | 'plans' | 'podDecisions' | 'pods' | 'requests'
@@ -67,15 +70,15 @@ export class Triggers {
       caches.nodePools.onChange(() => {
         if (this.#waiting.size > 0) this.#deps.batcher.trigger('nodepools')
       }),
-      ...(caches.deviceClasses === undefined
-        ? []
-        : [
-            // A class may serve an extended resource that pods wait for.
-            caches.deviceClasses.onChange(() => {
-              if (this.#waiting.size > 0) this.#deps.batcher.trigger('deviceclasses')
-            }),
-          ]),
-    ]
+      // A class may serve an extended resource that pods wait for.
+      caches.deviceClasses?.onChange(() => {
+        if (this.#waiting.size > 0) this.#deps.batcher.trigger('deviceclasses')
+      }),
+      caches.capacityQuotas?.onChange((change) => {
+        const isOnlyStatus = change.kind === 'updated' && isSameValue(change.old.spec, change.object.spec)
+        if (this.#waiting.size > 0 && !isOnlyStatus) this.#deps.batcher.trigger('quotas')
+      }),
+    ].filter((stop) => stop !== undefined)
     state.limitReservations.freed.add((pool) => {
       this.#deps.batcher.trigger(`room of ${pool}`)
     })

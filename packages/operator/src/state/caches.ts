@@ -1,6 +1,7 @@
 import {
   autoscalingKinds,
   type CapacityBuffer,
+  type CapacityQuota,
   type ConfigMap,
   consumedBy,
   type CsiDriver,
@@ -91,6 +92,8 @@ export interface Caches {
   readonly nodeOverlays?: Cache<NodeOverlay>
   /** Only with the feature gate. */
   readonly buffers?: BufferCaches
+  /** Undefined in the compatibility mode; empty where the kind is not served or not readable. */
+  readonly capacityQuotas?: Cache<CapacityQuota>
   /** Undefined if pods with resource claims are ignored. */
   readonly resourceSlices?: Cache<ResourceSlice>
   readonly resourceClaims?: Cache<ResourceClaim>
@@ -209,6 +212,13 @@ export function openCaches(
       }),
       csiStorageCapacities: registry.cache(kinds.csiStorageCapacity, {
         transform: readable(kinds.csiStorageCapacity.kind, keptObject<CsiStorageCapacity>, onRead),
+        fields: objectFields,
+        isOptional: 'ifRefused',
+      }),
+    }),
+    ...(policyOf(settings).keepsQuotas && {
+      capacityQuotas: registry.cache(autoscalingKinds.capacityQuota, {
+        // Those that cannot be read are told to their owners.
         fields: objectFields,
         isOptional: 'ifRefused',
       }),

@@ -48,6 +48,7 @@ import { poolOf } from './nodepools/managed-pool.ts'
 import { controllerOf, isServedBy } from './nodepools/node-pool-selection.ts'
 import { PoolClaims } from './nodepools/pool-claims.ts'
 import { LimitReservations } from './nodepools/limit-reservations.ts'
+import { Quotas } from './quotas.ts'
 import { PoolCosts } from './nodepools/pool-costs.ts'
 import { SharedParts } from './same-value.ts'
 import { RegistrationHealth } from './nodepools/registration-health.ts'
@@ -106,6 +107,7 @@ export class ClusterState {
   readonly schedulerUpdates: SchedulerUpdates
   readonly poolClaims: PoolClaims
   readonly limitReservations: LimitReservations
+  readonly quotas: Quotas
   readonly poolCosts: PoolCosts
   readonly consolidation: ConsolidationState
   readonly movedPods: MovedPods
@@ -164,6 +166,13 @@ export class ClusterState {
       isLeaving: (claim) => isDeleted(undefined, claim) || this.#marked.has(claim.status?.providerID ?? ''),
     })
     this.limitReservations = new LimitReservations(caches.nodeClaims)
+    this.quotas = new Quotas({
+      caches,
+      unseen: () => this.#seeded.values(),
+      nodeOf,
+      reserved: (quota) => this.limitReservations.ofQuota(quota),
+      wellKnown: provider.wellKnownLabels,
+    })
     this.poolCosts = new PoolCosts(caches, (claim) => this.isManaged(claim))
     this.consolidation = new ConsolidationState(clock)
     this.movedPods = new MovedPods(clock)
@@ -272,6 +281,7 @@ export class ClusterState {
     if (!isWhole(karpenterKinds.nodeClaim.kind, claim)) return
     if (this.#caches.nodeClaims.get({ name: claim.metadata.name }) === undefined) {
       this.#seeded.set(claim.metadata.name, claim)
+      this.limitReservations.see(claim.metadata.name)
       this.seeds.notify(claim.metadata.name)
     }
   }

@@ -7,6 +7,8 @@ import { type CapacityLearning, settingsNote } from '../../cloud/provider-layers
 import { nodeClaimFor } from '../../nodeclaim/claim-objects.ts'
 import type { PlannedClaims } from '../../provisioning/planned-claims.ts'
 import { poolUsage } from '../../state/nodepools/pool-usage.ts'
+import { exceededBy } from '../../provisioning/overtaken.ts'
+import { largestNoted } from '../../state/quotas.ts'
 import { shortened } from '../../text.ts'
 import type { KeptPlans } from '../../placement/planned-pods.ts'
 import type { Replacement } from './command.ts'
@@ -17,7 +19,7 @@ import { isBufferPod } from '../../state/pods/buffer-pods.ts'
 
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodePools'>
-  readonly state: Pick<ClusterState, 'buffers' | 'limitReservations' | 'parsed' | 'stateNodes'>
+  readonly state: Pick<ClusterState, 'buffers' | 'limitReservations' | 'parsed' | 'quotas' | 'stateNodes'>
   readonly claims: PlannedClaims
   readonly provider: Pick<CloudProvider, 'defaultTerminationGracePeriodMs'>
   readonly learning?: CapacityLearning
@@ -54,11 +56,14 @@ export class PlannedReplacements {
         const names = new Set(replaced.map(({ metadata }) => metadata.name))
         const staying = state.stateNodes().filter(({ claim: each }) => !names.has(each?.metadata.name ?? ''))
         const usage = poolUsage(nodePool, staying, state.parsed)
-        const reservation = state.limitReservations.take({ pool, usage, largest: claim.largest })
-        if (typeof reservation === 'string') return { kind: 'limitReached', nodePool, limit: reservation }
+        // Of quotas both count, the replaced nodes and their replacement (quotas.md 1).
+        const quotas = state.quotas.counting(claim)
+        const reservation = state.limitReservations.take({ pool, usage, largest: claim.largest, quotas })
+        if ('kind' in reservation) return exceededBy(nodePool, reservation)
         const object = nodeClaimFor(claim, provider.defaultTerminationGracePeriodMs, {
           ...predecessorsAnnotation(replaced),
           ...settingsNote(learning, pool),
+          ...largestNoted(reservation),
         })
         const created = await claims.create(pool, object, reservation, signal)
         const { name } = created.metadata

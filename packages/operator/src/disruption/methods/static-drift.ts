@@ -1,4 +1,5 @@
 /** `disruption`, method StaticDrift: replaces drifted nodes of static NodePools (disruption.md 8, cluster-state.md 15.5). */
+import { exceededBy } from '../../provisioning/overtaken.ts'
 import type { EventRecorder } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
 import {
@@ -135,8 +136,8 @@ export class StaticDrift implements DisruptionMethod {
           return { kind: 'limitExceeded', nodePool: poolName, limit: 'nodes' }
         }
         try {
-          const claim = await claims.create(current, name, reason.toLowerCase(), signal)
-          return { kind: 'created', claim }
+          const created = await claims.create(current, name, reason.toLowerCase(), signal)
+          return created.kind === 'created' ? created : exceededBy(poolName, created)
         } catch (error) {
           if (state.poolClaims.unsettled(poolName).includes(name)) this.#unclear.set(name, poolName)
           throw error

@@ -21,7 +21,8 @@ import { keyOf } from '../../state/pods/pods.ts'
 import { isSameValue } from '../../state/same-value.ts'
 import type { ControllerSpec, Enqueue } from '../../controller.ts'
 import { type BufferTemplates, type Resolution, sourceOf } from './buffer-templates.ts'
-import { readyType, withCondition } from './report.ts'
+import { withCondition } from '../../conditions.ts'
+import { readyType } from './report.ts'
 
 interface Dependencies {
   readonly client: Pick<KubeClient, 'patch'>

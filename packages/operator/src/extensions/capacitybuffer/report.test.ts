@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { CapacityBuffer, Condition } from '@tenon/api'
-import { provisioningCondition, withCondition } from './report.ts'
+import { withCondition } from '../../conditions.ts'
+import { provisioningCondition } from './report.ts'
 
 const ready: Condition = {
   type: 'ReadyForProvisioning',

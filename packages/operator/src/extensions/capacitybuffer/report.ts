@@ -5,20 +5,18 @@
 import {
   autoscalingKinds,
   type CapacityBuffer,
-  type Condition,
-  conditionOf,
   isConditionTrue,
   type NewCondition,
   type Pod,
-  sameCondition,
 } from '@tenon/api'
 import type { KubeClient } from '@tenon/kube'
-import { type Clock, type Logger, rfc3339 } from '@tenon/runtime'
+import { type Clock, type Logger } from '@tenon/runtime'
 import type { BufferCaches } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import { keyOf } from '../../state/pods/pods.ts'
 import { bufferOf, isBufferPod } from '../../state/pods/buffer-pods.ts'
 import { roomHosts, type RoomOutcome } from '../../provisioning/room-outcome.ts'
+import { withCondition } from '../../conditions.ts'
 import { inParallel } from '../../in-parallel.ts'
 
 interface Dependencies {
@@ -139,22 +137,4 @@ export function provisioningCondition(
     reason: 'FitsExistingCapacity',
     message: `There is room for all ${existing} pods on existing nodes`,
   }
-}
-
-/** Replaces or adds the condition; returns the same list if nothing changes. */
-export function withCondition(
-  buffer: CapacityBuffer,
-  { type, status, reason = type, message = '' }: NewCondition,
-  nowMs: number,
-): readonly Condition[] {
-  const stored = buffer.status?.conditions ?? []
-  const old = conditionOf(buffer, type)
-  const { generation: observedGeneration = 0 } = buffer.metadata
-  const lastTransitionTime =
-    old === undefined || old.status !== status ? rfc3339(nowMs) : old.lastTransitionTime
-  const next: Condition = { type, status, reason, message, lastTransitionTime, observedGeneration }
-  if (old !== undefined && sameCondition(old, next)) return stored
-  return old === undefined
-    ? [...stored, next]
-    : stored.map((condition) => (condition.type === type ? next : condition))
 }

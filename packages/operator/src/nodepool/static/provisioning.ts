@@ -152,7 +152,12 @@ export class StaticProvisioning implements ControllerSpec {
     const failures = await inParallel(names, parallelCreates, async (name) => {
       const current = this.#current(pool)
       if (current !== undefined) {
-        await this.#deps.claims.create(current, name, 'provisioned', signal)
+        const created = await this.#deps.claims.create(current, name, 'provisioned', signal)
+        if (created.kind === 'created') return
+        const { active } = this.#deps.state.poolClaims.of(pool.metadata.name)
+        const consequence = `has ${active.length} of ${pool.spec.replicas} nodes`
+        this.#deps.limits.quotaReached(current, created, consequence)
+        mayGrow = false
         return
       }
       this.#deps.state.poolClaims.release(name)

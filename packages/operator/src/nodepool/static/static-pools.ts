@@ -5,8 +5,11 @@ import {
   labels,
   type NodeClaim,
   type NodePool,
+  ownValue,
   parseResources,
+  wellKnownLabels,
 } from '@tenon/api'
+import { offeringsOf } from '@tenon/engine'
 import type { Change, KubeClient } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
 import type { Clock, Random } from '@tenon/runtime'
@@ -19,6 +22,8 @@ import {
 import { staticClaimFor } from '../../nodeclaim/claim-objects.ts'
 import type { Caches } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
+import type { ExceededQuota, LimitReservation } from '../../state/nodepools/limit-reservations.ts'
+import { largestNoted } from '../../state/quotas.ts'
 import { isObserved } from '../../state/nodepools/observed-pools.ts'
 import { validatePool } from '../../state/nodepools/pool-problems.ts'
 
@@ -117,21 +122,66 @@ export class StaticClaims {
    * Creates the claim of a reserved name. The name is released after a clear answer. Otherwise it stays reserved, and another
    * attempt creates no second claim.
    * @param reason as in metric `karpenter_nodeclaims_created_total`.
+   * @returns the claim, or the quota that has no room for it.
    */
-  async create(pool: NodePool, name: string, reason: string, signal: AbortSignal): Promise<NodeClaim> {
+  async create(
+    pool: NodePool,
+    name: string,
+    reason: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly kind: 'created'; readonly claim: NodeClaim } | ExceededQuota> {
     const { client, clock, creations, provider, state } = this.#deps
-    let created: NodeClaim
+    const { limitReservations, poolClaims } = state
+    const object = staticClaimFor(provider, pool, name)
     try {
-      created = await createOrAdopt(client, pool, staticClaimFor(provider, pool, name), signal)
+      const reservation = await this.#reserveQuotas(pool, object, signal)
+      if (reservation !== undefined && 'kind' in reservation) {
+        poolClaims.release(name)
+        return reservation
+      }
+      const annotations = { ...object.metadata.annotations, ...(reservation && largestNoted(reservation)) }
+      const noted = { ...object, metadata: { ...object.metadata, annotations } }
+      const claim = await createOrAdopt(client, pool, noted, signal)
+      state.seed(claim)
+      poolClaims.release(name)
+      creations.note({ name, nodePool: pool.metadata.name, reason, minValuesRelaxed: false })
+      return { kind: 'created', claim }
     } catch (error) {
-      if (isUnclear(error)) state.poolClaims.leaveUnsettled(name, clock.monotonic())
-      else state.poolClaims.release(name)
+      if (isUnclear(error)) poolClaims.leaveUnsettled(name, clock.monotonic())
+      else {
+        poolClaims.release(name)
+        limitReservations.forget(name)
+      }
       throw error
     }
-    state.seed(created)
-    state.poolClaims.release(name)
-    creations.note({ name, nodePool: pool.metadata.name, reason, minValuesRelaxed: false })
-    return created
+  }
+
+  /** Undefined if no quota counts nodes of the NodePool, or an attempt before has reserved for this name. */
+  async #reserveQuotas(
+    pool: NodePool,
+    { metadata: { labels: known, name }, spec: { requirements } }: ReturnType<typeof staticClaimFor>,
+    signal: AbortSignal,
+  ): Promise<LimitReservation | ExceededQuota | undefined> {
+    const { provider, state } = this.#deps
+    const { limitReservations, quotas } = state
+    const node = { requirements, labels: known }
+    const before = limitReservations.reservationOf(name)
+    if (before !== undefined || quotas.counting(node).length === 0) return before
+    const types = await provider.getInstanceTypes(pool, signal)
+    const wellKnown = new Set([...wellKnownLabels, ...provider.wellKnownLabels])
+    const possible = new Set(offeringsOf(requirements, types, wellKnown).map(({ ref }) => ref.instanceType))
+    // Read after the last wait, and reserved at once.
+    const counting = quotas.counting(node)
+    const resources = new Set(counting.flatMap(({ limits }) => Object.keys(limits)))
+    const capacities = types.filter((type) => possible.has(type.name)).map(({ capacity }) => capacity)
+    const most = (resource: string) =>
+      resource === 'nodes'
+        ? 1
+        : Math.max(0, ...capacities.map((capacity) => ownValue(capacity, resource) ?? 0))
+    const largest = Object.fromEntries([...resources].map((resource) => [resource, most(resource)]))
+    const reservation = limitReservations.takeOfQuotas(pool.metadata.name, counting, largest)
+    if (!('kind' in reservation)) limitReservations.follow(reservation, name)
+    return reservation
   }
 
   /**
@@ -142,7 +192,8 @@ export class StaticClaims {
     const { client, clock, state } = this.#deps
     if (!state.poolClaims.unsettled(pool, clock.monotonic() - lateMs).includes(name)) return false
     const claim = await client.get(karpenterKinds.nodeClaim, { name }, { signal })
-    if (claim !== undefined) state.seed(claim)
+    if (claim === undefined) state.limitReservations.forget(name)
+    else state.seed(claim)
     state.poolClaims.release(name)
     return true
   }

@@ -11,7 +11,7 @@ test('a decision is told what claims on their way have reserved of the limits', 
   const cluster = new ObservedCluster()
   cluster.see(pool, aWaitingPod('waiting'))
   const largest = parseResources({ cpu: '16' })
-  cluster.state.limitReservations.take({ pool, usage: {}, largest })
+  cluster.state.limitReservations.take({ pool, usage: {}, largest, quotas: [] })
   assert.deepEqual(
     (await gathered(cluster)).pools.map(({ reserved }) => reserved),
     [largest],

@@ -62,7 +62,10 @@ type InputSources = ClusterSources &
   PodSources &
   PoolSources & {
     readonly caches: Parameters<typeof daemonInputs>[0] & Pick<Caches, 'nodeClasses' | 'nodePools'>
-    readonly state: Pick<ClusterState, 'limitReservations' | 'storageCapacity' | 'unreadableNodeText'>
+    readonly state: Pick<
+      ClusterState,
+      'limitReservations' | 'quotas' | 'storageCapacity' | 'unreadableNodeText'
+    >
     readonly settings: Pick<Settings, 'preferences' | 'minValues' | 'featureGates' | 'nodePools'>
     readonly provider: Pick<CloudProvider, 'kubeletVersion' | 'reservationLabel'>
     readonly placementGate: Pick<PlacementGate, 'improvementFor' | 'minor' | 'settled'>
@@ -229,6 +232,7 @@ export class SchedulingInputs {
     const deleting = podsOfLeavingNodes(sources, stateNodes).filter(({ pod }) => isHere(pod))
     const leaving = [...deleting, ...moving]
     const room = hasPods ? placeholderPods(state).filter(({ pod }) => isHere(pod)) : []
+    const quotas = hasPods ? state.quotas.inputs() : []
     const featuresOf = (pool: NodePool) => {
       const version = sources.provider.kubeletVersion?.(pool)
       const declaredFeatures = expectedFeatures(pool, nodeClassOf(caches, pool), version, stateNodes)
@@ -257,6 +261,7 @@ export class SchedulingInputs {
               },
             ],
       ),
+      ...(quotas.length > 0 && { quotas }),
       daemons: daemonInputs(caches, state, this.#lastDaemonPods),
       topology: {
         pods: [...state.pods.bound(), ...state.nominations.allArriving()],

@@ -27,31 +27,35 @@ function aClaim(status: NodeClaim['status'] = {}): NodeClaim {
 test('what is on its way takes room below the limits, until its instance counts by itself', () => {
   const cluster = new ObservedCluster()
   const { limitReservations } = cluster.state
-  const ask = { pool: pool({ cpu: '10' }), usage, largest }
+  const ask = { pool: pool({ cpu: '10' }), usage, largest, quotas: [] }
   const room = limitReservations.take(ask)
-  assert.ok(typeof room !== 'string')
-  assert.equal(limitReservations.take(ask), 'cpu', 'another decision, made from the same usage')
-  assert.notEqual(limitReservations.take({ ...ask, pool: pool({ cpu: '10' }, 'other') }), 'cpu')
+  assert.ok(!('kind' in room))
+  assert.deepEqual(
+    limitReservations.take(ask),
+    { kind: 'limit', resource: 'cpu' },
+    'another decision, made from the same usage',
+  )
+  assert.ok(!('kind' in limitReservations.take({ ...ask, pool: pool({ cpu: '10' }, 'other') })))
   limitReservations.follow(room, 'one')
   cluster.see(aClaim())
-  assert.equal(limitReservations.take(ask), 'cpu', 'not launched yet')
+  assert.deepEqual(limitReservations.take(ask), { kind: 'limit', resource: 'cpu' }, 'not launched yet')
   cluster.see(aClaim({ providerID: 'fake://one', capacity: { cpu: '2' } }))
-  assert.ok(typeof limitReservations.take(ask) !== 'string', 'it is part of the usage from now on')
+  assert.ok(!('kind' in limitReservations.take(ask)), 'it is part of the usage from now on')
 })
 
 test('room is given back when nothing comes', () => {
   const cluster = new ObservedCluster()
   const { limitReservations } = cluster.state
-  const ask = { pool: pool({ nodes: '2' }), usage, largest }
+  const ask = { pool: pool({ nodes: '2' }), usage, largest, quotas: [] }
   const room = limitReservations.take(ask)
-  assert.ok(typeof room !== 'string')
-  assert.equal(limitReservations.take(ask), 'nodes')
+  assert.ok(!('kind' in room))
+  assert.deepEqual(limitReservations.take(ask), { kind: 'limit', resource: 'nodes' })
   limitReservations.giveBack(room)
   const again = limitReservations.take(ask)
-  assert.ok(typeof again !== 'string')
+  assert.ok(!('kind' in again))
   limitReservations.follow(again, 'one')
   cluster.state.dropSeed('one')
-  assert.ok(typeof limitReservations.take(ask) !== 'string')
+  assert.ok(!('kind' in limitReservations.take(ask)))
 })
 
 test('who wants room is told once, when any of it is given back', () => {
@@ -61,10 +65,10 @@ test('who wants room is told once, when any of it is given back', () => {
   limitReservations.freed.add((name) => told.push(name))
   assert.equal(limitReservations.want('default'), false, 'nobody has taken any')
   const [first, second] = [1, 2].map(() =>
-    limitReservations.take({ pool: pool({ cpu: '20' }), usage, largest }),
+    limitReservations.take({ pool: pool({ cpu: '20' }), usage, largest, quotas: [] }),
   )
-  assert.ok(first !== undefined && typeof first !== 'string')
-  assert.ok(second !== undefined && typeof second !== 'string')
+  assert.ok(first !== undefined && !('kind' in first))
+  assert.ok(second !== undefined && !('kind' in second))
   assert.equal(limitReservations.want('other'), false)
   assert.equal(limitReservations.want('default'), true)
   limitReservations.giveBack(first)
