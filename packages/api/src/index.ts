@@ -126,6 +126,7 @@ export {
 } from './karpenter/hash.ts'
 export { isQuotaEnforced, type QuotaReading, quotaValidType, readQuota } from './karpenter/capacity-quota.ts'
 export { capacityBufferCrd } from './crds/capacitybuffer.ts'
+export { capacityQuotaCrd } from './crds/capacityquota.ts'
 export { nodeClaimCrd } from './crds/nodeclaim.ts'
 export { nodeOverlayCrd } from './crds/nodeoverlay.ts'
 export { nodePoolCrd } from './crds/nodepool.ts'

@@ -1,5 +1,6 @@
 import {
   capacityBufferCrd,
+  capacityQuotaCrd,
   nodeClaimCrd,
   nodeOverlayCrd,
   nodePoolCrd,
@@ -14,7 +15,15 @@ export async function allCrds(
   providers: readonly ProviderModule[] = builtInProviders,
 ): Promise<readonly object[]> {
   const own = await Promise.all(providers.map((provider) => provider.crds()))
-  return [nodePoolCrd, nodeClaimCrd, nodeOverlayCrd, capacityBufferCrd, provisioningRequestCrd, ...own.flat()]
+  return [
+    nodePoolCrd,
+    nodeClaimCrd,
+    nodeOverlayCrd,
+    capacityBufferCrd,
+    capacityQuotaCrd,
+    provisioningRequestCrd,
+    ...own.flat(),
+  ]
 }
 
 /** The definitions as one YAML stream, for `kubectl apply -f -`. */

@@ -20,6 +20,7 @@ export const nodePoolKind: NamedKind = named(karpenterKinds.nodePool)
 
 export const requestKind: NamedKind = named(autoscalingKinds.provisioningRequest, 'provreq', 'provreqs')
 export const bufferKind: NamedKind = named(autoscalingKinds.capacityBuffer, 'cb')
+export const quotaKind: NamedKind = named(autoscalingKinds.capacityQuota, 'cq')
 
 /** Kinds of `explain` and `get`. */
 export const askedKinds: readonly NamedKind[] = [podKind, nodeKind, nodeClaimKind, nodePoolKind]
@@ -35,7 +36,7 @@ export const podGroupNamedKinds: readonly NamedKind[] = [
 export const explainedKinds: readonly NamedKind[] = [...askedKinds, requestKind, ...podGroupNamedKinds]
 
 /** Kinds of `get`. */
-export const listedKinds: readonly NamedKind[] = [...askedKinds, bufferKind]
+export const listedKinds: readonly NamedKind[] = [...askedKinds, bufferKind, quotaKind]
 
 /** `nodes`, `nodepools.karpenter.sh`. */
 function qualifiedPlural({ plural, group }: ResourceType): string {

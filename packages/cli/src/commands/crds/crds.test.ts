@@ -26,6 +26,7 @@ const kinds = [
   'nodeclaims.karpenter.sh',
   'nodeoverlays.karpenter.sh',
   'capacitybuffers.autoscaling.x-k8s.io',
+  'capacityquotas.autoscaling.x-k8s.io',
   'provisioningrequests.autoscaling.x-k8s.io',
   'exoscalenodeclasses.karpenter.exoscale.com',
   'clevernodeclasses.karpenter.clever-cloud.com',

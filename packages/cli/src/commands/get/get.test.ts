@@ -89,6 +89,33 @@ test('get lists CapacityBuffers with the room that they keep and its price', asy
   )
 })
 
+test('get lists CapacityQuotas with what is used of them', async () => {
+  const quota = {
+    apiVersion: 'autoscaling.x-k8s.io/v1beta1',
+    kind: 'CapacityQuota',
+    metadata: { name: 'arm', creationTimestamp: '2026-11-26T11:00:00Z' },
+    spec: {
+      selector: { matchLabels: { 'kubernetes.io/arch': 'arm64' } },
+      limits: { resources: { cpu: 40, memory: '80Gi', 'example.com/gpu': 2 } },
+    },
+    status: {
+      used: { resources: { cpu: '12', memory: '32Gi', 'example.com/gpu': '0' } },
+      conditions: [{ type: 'cluster-autoscaler.kubernetes.io/valid', status: 'True' }],
+    },
+  } as KubeObject
+  const other = join(folder, 'quotas.jsonl')
+  await writeSnapshot(other, { ...snapshot, objects: [...snapshot.objects, quota] })
+  const { out } = await runCommand(['get', 'cq', '-o', 'wide', '-s', other])
+  assert.deepEqual(
+    out.split('\n').map((line) => line.trimEnd()),
+    [
+      'NAME   SELECTOR                   NODES    CPU     MEMORY      VALID   OTHERS                AGE',
+      'arm    kubernetes.io/arch=arm64   <none>   12/40   32Gi/80Gi   True    example.com/gpu=0/2   60m',
+      '',
+    ],
+  )
+})
+
 test('the page about get shows what it prints', async () => {
   const page = await readFile(join(import.meta.dirname, '../../../../../docs/ask/get.md'), 'utf8')
   assert.ok(page.includes((await get('nodes')).out))

@@ -14,6 +14,7 @@ import {
   notFound,
   podKind,
   qualifiedName,
+  quotaKind,
 } from '../../kubectl/kinds.ts'
 import { type Format, formatOf } from '../../kubectl/output/format.ts'
 import { printObjects } from '../../kubectl/output/objects.ts'
@@ -23,7 +24,7 @@ import { type Targets, targetsOf } from '../../kubectl/targets.ts'
 import { type ClusterObjects, objectsOfCluster, objectsOfSnapshot } from '../../source/cluster-objects.ts'
 import { snapshotFile } from '../../source/snapshot-file.ts'
 import { type Facts, liveFacts, snapshotFacts } from './facts.ts'
-import { bufferTable, claimTable, nodeTable, podTable, poolTable } from './tables.ts'
+import { bufferTable, claimTable, nodeTable, podTable, poolTable, quotaTable } from './tables.ts'
 
 export interface GetFlags extends SourceFlags, SelectionFlags, ListFlags, WatchFlags {}
 
@@ -165,6 +166,8 @@ function columnsOf(kind: NamedKind, facts: Facts): readonly AnyColumn[] {
   switch (kind) {
     case bufferKind:
       return bufferTable(facts) as readonly AnyColumn[]
+    case quotaKind:
+      return quotaTable(facts) as readonly AnyColumn[]
     case podKind:
       return podTable(facts) as readonly AnyColumn[]
     case nodeKind:

@@ -3,6 +3,7 @@ import {
   accumulate,
   age,
   type CapacityBuffer,
+  type CapacityQuota,
   type KubeObject,
   labels,
   type Node,
@@ -13,6 +14,8 @@ import {
   type Pod,
   podRequests,
   priceText,
+  quotaValidType,
+  selectorText,
   sumOfPrices,
 } from '@tenon/api'
 import type { Style } from '../../kubectl/color.ts'
@@ -278,6 +281,31 @@ export const bufferTable: TableOf<CapacityBuffer> = (facts) =>
     },
     { title: 'STRATEGY', value: ({ spec }) => spec.provisioningStrategy ?? none, isWide: true },
   ])
+
+/** What is used of each limit, and whether the quota is enforced. */
+export const quotaTable: TableOf<CapacityQuota> = (facts) =>
+  framed(facts, [
+    { title: 'SELECTOR', value: ({ spec }) => selectorText(spec.selector ?? {}) || 'all nodes' },
+    { title: 'NODES', value: (quota) => usedOf(quota, 'nodes') },
+    { title: 'CPU', value: (quota) => usedOf(quota, 'cpu') },
+    { title: 'MEMORY', value: (quota) => usedOf(quota, 'memory') },
+    { title: 'VALID', value: (quota) => conditionStatus(quota, quotaValidType), style: statusStyle },
+    { title: 'OTHERS', value: othersOf, isWide: true },
+  ])
+
+/** `used/limit`, or `<none>` without a limit. */
+function usedOf({ spec, status }: CapacityQuota, name: string): string {
+  const limit = ownValue(spec.limits.resources, name)
+  if (limit === undefined) return none
+  return `${ownValue(status?.used?.resources, name) ?? unknown}/${limit}`
+}
+
+function othersOf(quota: CapacityQuota): string {
+  const others = Object.keys(quota.spec.limits.resources).filter(
+    (name) => !['nodes', 'cpu', 'memory'].includes(name),
+  )
+  return others.map((name) => `${name}=${usedOf(quota, name)}`).join(',') || none
+}
 
 /** `podtemplate/web`, `deployment/web`. */
 function reference({ spec }: CapacityBuffer): string {

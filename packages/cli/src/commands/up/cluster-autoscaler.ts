@@ -1,5 +1,6 @@
 /** `tenon up --mode cluster-autoscaler`: scales node groups in one process. */
 import { resolve } from 'node:path'
+import { capacityQuotaCrd } from '@tenon/api'
 import { readOptions, runAutoscaler } from '@tenon/cluster-autoscaler'
 import {
   eventLoopTurns,
@@ -53,6 +54,8 @@ export async function runUpClusterAutoscaler(io: Io, options: UpOptions): Promis
   const running = await startCluster(io, cloud, ports, { clock, random, logger }, extra)
   let page: Awaited<ReturnType<typeof servePage>> | undefined
   try {
+    const quotas = { object: capacityQuotaCrd as never, source: 'tenon crds' }
+    await applyManifests(running.cluster, [quotas], clock)
     if (options.apply) await applyManifests(running.cluster, manifests, clock, warn)
     const { name, nodeGroupsCloud = name } = cloud.module
     const flags = [...nodeGroups.specs.map((spec) => `--nodes=${spec}`), ...pace]

@@ -9,7 +9,7 @@ export function addValidate(program: Command, io: Io): void {
     .command('validate')
     .summary('Check manifests without a cluster')
     .description(
-      'Checks NodePools, NodeClaims, NodeOverlays and node classes as the API server and the controller do, and NodePools against the existing instance types. Every problem is reported with file, line and column. Exits with 0 if there are no errors, 1 if there are errors, 2 if nothing could be checked.',
+      'Checks NodePools, NodeClaims, NodeOverlays, CapacityQuotas and node classes as the API server and the controller do, and NodePools against the existing instance types. Every problem is reported with file, line and column. Exits with 0 if there are no errors, 1 if there are errors, 2 if nothing could be checked.',
     )
     .argument('<path...>', 'files or directories with YAML or JSON; - reads standard input')
     .addOption(

@@ -5,7 +5,8 @@ import { isMap, isPair, isScalar, isSeq, type Node, type Pair } from 'yaml'
  * Offset of the value at `path`, or of its key if the value spans lines. If a part of the path is not written:
  * of its nearest parent.
  *
- * Paths come from messages: `spec.limits.nvidia.com/gpu`, `spec.taints[0].key`, `labels["a.b/c"]`. Keys may
+ * Paths come from messages: `spec.limits.nvidia.com/gpu`, `spec.taints[0].key`, `labels["a.b/c"]`,
+ * `resources[cpu]`. Keys may
  * contain dots, so the longest matching key is followed.
  */
 export function positionOf(root: Node, path: string): number {
@@ -40,8 +41,8 @@ function followItem(items: readonly Node[], rest: string, offset: number): Found
 
 /** The rest of the path after a key; undefined if the path does not start with it. */
 function afterKey(path: string, key: string): string | undefined {
-  const quoted = `[${JSON.stringify(key)}]`
-  if (path.startsWith(quoted)) return path.slice(quoted.length)
+  for (const indexed of [`[${JSON.stringify(key)}]`, `[${key}]`])
+    if (path.startsWith(indexed)) return path.slice(indexed.length)
   if (!path.startsWith(key)) return undefined
   const after = path.slice(key.length)
   return after === '' || after.startsWith('.') || after.startsWith('[') ? after : undefined

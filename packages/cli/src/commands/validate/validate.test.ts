@@ -225,6 +225,29 @@ test('fields that do nothing are warned about', async () => {
   ])
 })
 
+test('WNT-6 a CapacityQuota is refused as by the API server, with line and field', async () => {
+  const quota = (spec: string) =>
+    `apiVersion: autoscaling.x-k8s.io/v1beta1\nkind: CapacityQuota\nmetadata: {name: q}\nspec:\n  ${spec}\n`
+  const amounts =
+    'limits:\n    resources:\n      cpu: 500m\n      memory: 3.67Gi\n      nodes: "-1"\n      pods: 8k'
+  const message = 'All resource quantities must be non-negative integers.'
+  assert.deepEqual(await problems(quota(amounts)), [
+    `7:12: error: CapacityQuota q: spec.limits.resources.cpu: invalid value: "500m": ${message}`,
+    `8:15: error: CapacityQuota q: spec.limits.resources.memory: invalid value: "3.67Gi": ${message}`,
+    `9:14: error: CapacityQuota q: spec.limits.resources.nodes: invalid value: "-1": ${message}`,
+  ])
+  const names = Array.from({ length: 21 }, (_, index) => `r${index}: 1`).join(', ')
+  assert.match((await problems(quota(`limits: {resources: {${names}}}`))).join(), /5:\d+: .*at most 20 items/)
+  assert.match(
+    (await problems(quota(`limits: {resources: {${'a'.repeat(64)}: 1}}`))).join(),
+    /5:\d+: error: .*spec\.limits\.resources: .*Resource names must have at most 63 characters/,
+  )
+  const expression = 'matchExpressions: [{key: a, operator: Near}]'
+  assert.deepEqual(await problems(quota(`limits: {resources: {cpu: 4}}\n  selector: {${expression}}`)), [
+    '6:33: error: CapacityQuota q: spec.selector.matchExpressions[0]: has the operator "Near": the quota is not enforced; use In, NotIn, Exists or DoesNotExist',
+  ])
+})
+
 test('older kinds are answered with the present ones, foreign kinds are passed over', async () => {
   const object = (apiVersion: string, kind: string) =>
     `apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: {name: old}\n`

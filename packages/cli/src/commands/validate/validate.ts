@@ -1,5 +1,14 @@
 /** Checks manifests without a cluster, as the API server, the controller and the catalogue would. */
-import { karpenterKinds, type KubeObject, type NodeOverlay, type NodePool, wellKnownLabels } from '@tenon/api'
+import {
+  autoscalingKinds,
+  type CapacityQuota,
+  karpenterKinds,
+  type KubeObject,
+  type NodeOverlay,
+  type NodePool,
+  readQuota,
+  wellKnownLabels,
+} from '@tenon/api'
 import { type EligibilityPolicy, evaluateOverlaysInSteps, finished, type OfferedPool } from '@tenon/engine'
 import { nameProblem } from '@tenon/operator/objects'
 import { catalogueFindings } from './catalogue-check.ts'
@@ -142,6 +151,8 @@ function ofKinds(
   )
   for (const { given, stored } of admitted.filter(isOf(nodeClaim)))
     problems.push(...placed(given, nameFindings(stored)))
+  for (const { given, stored } of admitted.filter(isOf(autoscalingKinds.capacityQuota)))
+    problems.push(...placed(given, quotaFindings(stored as CapacityQuota)))
   const offered: OfferedPool[] = []
   for (const { given, stored } of admitted.filter(isOf(nodePool))) {
     const pool = stored as NodePool
@@ -171,6 +182,14 @@ function ofKinds(
 /** The name becomes part of node names and the value of a label. */
 function nameFindings({ metadata }: KubeObject): readonly Finding[] {
   return nameProblem('metadata.name', metadata.name).map((each) => ({ severity: 'error', ...each }))
+}
+
+/** What the API server lets pass, and nobody enforces (quotas.md 1). */
+function quotaFindings(quota: CapacityQuota): readonly Finding[] {
+  const reading = readQuota(quota)
+  if (reading.kind === 'read') return []
+  const { field, problem, fix } = reading
+  return [{ severity: 'error', field, message: `${problem}: the quota is not enforced`, fix }]
 }
 
 function referenceFindings(

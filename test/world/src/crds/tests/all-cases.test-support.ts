@@ -1,4 +1,5 @@
 import { capacityBufferCases } from './capacitybuffer-cases.test-support.ts'
+import { capacityQuotaCases } from './capacityquota-cases.test-support.ts'
 import type { CrdCase } from './crd-case.test-support.ts'
 import { formCases } from './form-cases.test-support.ts'
 import { nodeClaimCases } from './nodeclaim-cases.test-support.ts'
@@ -17,6 +18,7 @@ export const crdCases: Readonly<Record<string, readonly CrdCase[]>> = {
   NodeClaim: nodeClaimCases,
   NodeOverlay: nodeOverlayCases,
   CapacityBuffer: capacityBufferCases,
+  CapacityQuota: capacityQuotaCases,
   ProvisioningRequest: provisioningRequestCases,
   'node classes': nodeClassCases,
   'public examples': publicExamples,

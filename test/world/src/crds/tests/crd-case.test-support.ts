@@ -49,6 +49,7 @@ const plurals: Readonly<Record<string, string>> = {
   NodeClaim: 'nodeclaims',
   NodeOverlay: 'nodeoverlays',
   CapacityBuffer: 'capacitybuffers',
+  CapacityQuota: 'capacityquotas',
   ProvisioningRequest: 'provisioningrequests',
   CleverNodeClass: 'clevernodeclasses',
   ClusterAPINodeClass: 'clusterapinodeclasses',

@@ -7,6 +7,7 @@ import { delimiter, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import {
   capacityBufferCrd,
+  capacityQuotaCrd,
   nodeClaimCrd,
   nodeOverlayCrd,
   nodePoolCrd,
@@ -49,6 +50,7 @@ const crds = [
   nodeClaimCrd,
   nodeOverlayCrd,
   capacityBufferCrd,
+  capacityQuotaCrd,
   provisioningRequestCrd,
   cleverNodeClassCrd,
   clusterAPINodeClassCrd,

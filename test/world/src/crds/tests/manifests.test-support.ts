@@ -59,6 +59,16 @@ export function aCapacityBuffer(spec: Fields = {}): Manifest {
   }
 }
 
+/** A CapacityQuota of these amounts. */
+export function aCapacityQuota(resources: Fields): Manifest {
+  return {
+    apiVersion: 'autoscaling.x-k8s.io/v1beta1',
+    kind: 'CapacityQuota',
+    metadata: {},
+    spec: { limits: { resources } },
+  }
+}
+
 /** An ExoscaleNodeClass that follows the control plane's version, with what is given. */
 export function anExoscaleNodeClass(spec: Fields = {}): Manifest {
   return {

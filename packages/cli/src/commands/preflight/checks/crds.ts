@@ -49,8 +49,11 @@ export const definitionKind: ResourceType<Definition> = {
   namespaced: false,
 }
 
-/** Shared with others; the chart installs it only on request, and Tenon works without it. */
-const ofOthers = 'provisioningrequests.autoscaling.x-k8s.io'
+/** Shared with others, and Tenon works without them. */
+const ofOthers: ReadonlySet<string> = new Set([
+  'capacityquotas.autoscaling.x-k8s.io',
+  'provisioningrequests.autoscaling.x-k8s.io',
+])
 
 const install = 'helm upgrade --install karpenter-crd charts/tenon-crd, or tenon crds apply'
 const upgrade = 'tenon crds diff shows the difference, tenon crds apply removes it'
@@ -70,7 +73,7 @@ export const crds: Check = {
 async function wantedDefinitions(cloud: PreflightContext['cloud']): Promise<readonly Definition[]> {
   const modules = cloud.kind === 'unknown' ? builtInProviders : [cloud.module]
   const all = (await allCrds(modules)) as readonly Definition[]
-  return all.filter(({ metadata }) => metadata.name !== ofOthers)
+  return all.filter(({ metadata }) => !ofOthers.has(metadata.name))
 }
 
 function judge(wanted: readonly Definition[], live: ReadonlyMap<string, Definition>): CheckOutcome {
