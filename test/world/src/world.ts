@@ -1,6 +1,7 @@
 /** A cluster, its cloud and the operator in one process on a virtual clock, repeatable from a seed. */
 import {
   capacityBufferCrd,
+  capacityQuotaCrd,
   provisioningRequestCrd,
   type KubeObject,
   karpenterKinds,
@@ -142,6 +143,8 @@ export interface WorldOptions {
   readonly servesRequests?: boolean
   /** Whether the kind CapacityBuffer is served; default: yes. Served kinds are part of what a seed replays. */
   readonly servesBuffers?: boolean
+  /** Whether the kind CapacityQuota is served; default: no. */
+  readonly servesQuotas?: boolean
   /** Wraps the operator's connection to the API server, for faults. */
   readonly apiPath?: (inner: Transport, clock: Clock) => Transport
   /** Rate limit of the operator's requests to the API server; default: none. */
@@ -261,6 +264,7 @@ export class World {
       ...classes,
       ...(options.servesBuffers === false ? [] : [capacityBufferCrd]),
       ...(options.servesRequests === true ? [provisioningRequestCrd] : []),
+      ...(options.servesQuotas === true ? [capacityQuotaCrd] : []),
     ]) {
       cluster.server.local.create(crdKind, crd as unknown as KubeObject)
     }
