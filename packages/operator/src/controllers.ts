@@ -152,7 +152,7 @@ function controllerSpecs(
     new NodePoolRegistrationHealth(parts),
     ...(policyOf(settings).readsPoolAnnotations
       ? [
-          nodePoolAnnotations(caches, provider, parts.events),
+          nodePoolAnnotations(caches, state, parts.events),
           new NodePoolProgress(parts),
           ignoredOverlays(client, settings, clock),
         ]

@@ -197,6 +197,8 @@ function deferralText(because: Deferral, nodePool: string): string {
       return `Its node of NodePool ${nodePool} waits for another launch to find out whether the offering can be bought again`
     case 'limitReserved':
       return `Nodes on their way take what is left of the limit of ${because.limit} of NodePool ${nodePool}`
+    case 'quotaReserved':
+      return `Nodes on their way take what is left of ${because.limit} of CapacityQuota ${because.quota}`
   }
 }
 

@@ -1,7 +1,14 @@
 /** Every reason code that a decision can give about a pod, each with a cluster that yields it (EXP-2). */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type InstanceType, type KubeObject, labels, type NodePool, type Pod } from '@tenon/api'
+import {
+  type CapacityQuota,
+  type InstanceType,
+  type KubeObject,
+  labels,
+  type NodePool,
+  type Pod,
+} from '@tenon/api'
 import { type Deferral, type PodReason, renderPodReason, type TemplateReason } from '@tenon/engine'
 import type { UnreadyPool } from '@tenon/operator'
 import type { Snapshot } from '../snapshot/snapshot.ts'
@@ -179,6 +186,10 @@ const templateRows: Readonly<Record<TemplateReason['kind'], Row<TemplateReason>>
   limits: {
     objects: [aPool('blue', { limits: { cpu: '1' } }), web()],
     words: /every instance type would exceed the limits of NodePool blue/,
+  },
+  quota: {
+    objects: [aPool('blue'), aQuota({ cpu: '1' }), web()],
+    words: /CapacityQuota ceiling has 1 of cpu left, which is too little/,
   },
   unavailable: {
     objects: [aPool('blue'), web()],
@@ -375,11 +386,29 @@ const deferralRows: Readonly<Record<Deferral['kind'], Yields>> = {
     }),
     words: /Nodes on their way take what is left of the limit of cpu of NodePool blue/,
   },
+  quotaReserved: {
+    objects: [aPool('blue'), aQuota({ cpu: '4' }), web()],
+    types: [aType('small', 2)],
+    edited: (snapshot) => ({
+      ...snapshot,
+      memory: { ...snapshot.memory, reservedOfQuotas: { ceiling: { cpu: 4000 } } },
+    }),
+    words: /Nodes on their way take what is left of cpu of CapacityQuota ceiling/,
+  },
 }
 
 function conditioned(type: string, status: 'True' | 'False', reason: string, message: string): NodePool {
   const lastTransitionTime = '2026-11-26T11:00:00Z'
   return { ...aPool('blue'), status: { conditions: [{ type, status, reason, message, lastTransitionTime }] } }
+}
+
+function aQuota(resources: Readonly<Record<string, string>>): CapacityQuota {
+  return {
+    apiVersion: 'autoscaling.x-k8s.io/v1beta1',
+    kind: 'CapacityQuota',
+    metadata: { name: 'ceiling' },
+    spec: { limits: { resources } },
+  }
 }
 
 function annotated(pool: NodePool, annotations: Readonly<Record<string, string>>): NodePool {

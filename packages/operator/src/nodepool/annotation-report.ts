@@ -1,8 +1,7 @@
 import { done, type EventRecorder } from '@tenon/kube'
-import type { CloudProvider } from '@tenon/provider'
 import { type ControllerSpec, enqueueChanged } from '../controller.ts'
 import type { Caches } from '../state/caches.ts'
-import { managedPool } from '../state/nodepools/managed-pool.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 import { poolAnnotationProblems } from '../state/nodepools/pool-annotations.ts'
 
 const dedupeTtlMs = 60 * 60_000
@@ -10,7 +9,7 @@ const dedupeTtlMs = 60 * 60_000
 /** `nodepool.annotations`: records events about annotations that cannot be read. */
 export function nodePoolAnnotations(
   caches: Caches,
-  provider: CloudProvider,
+  state: Pick<ClusterState, 'managedPool'>,
   events: EventRecorder,
 ): ControllerSpec {
   return {
@@ -20,7 +19,7 @@ export function nodePoolAnnotations(
       enqueueChanged(caches.nodePools, enqueue)
     },
     reconcile(name) {
-      const pool = managedPool({ caches, provider }, name)
+      const pool = state.managedPool(name)
       if (pool === undefined) return Promise.resolve(done)
       for (const { field, message, fix } of poolAnnotationProblems(pool))
         events.record({

@@ -10,7 +10,6 @@ import {
   sameCondition,
 } from '@tenon/api'
 import { done, type KubeClient, type ReconcileResult } from '@tenon/kube'
-import type { CloudProvider } from '@tenon/provider'
 import type { Clock } from '@tenon/runtime'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
 import { expiredReason, nodesUpdatedAnnotation } from '../nodeclaim/disruption-conditions.ts'
@@ -20,14 +19,13 @@ import type { Settings } from '../settings.ts'
 import { type Caches, indexes } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 import { nodePoolConditions } from '../state/conditions.ts'
-import { managedPool, poolOf } from '../state/nodepools/managed-pool.ts'
+import { poolOf } from '../state/nodepools/managed-pool.ts'
 import { isUnreadable } from '../state/readable.ts'
 
 interface Dependencies {
   readonly client: KubeClient
   readonly caches: Caches
-  readonly state: Pick<ClusterState, 'nodeOf' | 'podsOnNodes'>
-  readonly provider: CloudProvider
+  readonly state: Pick<ClusterState, 'managedPool' | 'nodeOf' | 'podsOnNodes'>
   readonly settings: Pick<Settings, 'featureGates'>
   readonly clock: Clock
 }
@@ -78,7 +76,7 @@ export class NodePoolProgress implements ControllerSpec {
 
   async reconcile(name: string): Promise<ReconcileResult> {
     const { caches, client, clock, settings } = this.#deps
-    const pool = managedPool(this.#deps, name)
+    const pool = this.#deps.state.managedPool(name)
     if (pool === undefined) {
       this.#writtenMs.delete(name)
       return done

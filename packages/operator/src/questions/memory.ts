@@ -19,6 +19,8 @@ export interface OperatorMemory {
   readonly plans: readonly RememberedPlan[]
   /** Share of each NodePool's limits that claims being created take. */
   readonly reserved: Readonly<Record<string, Resources>>
+  /** The same of each CapacityQuota. Undefined in older recordings. */
+  readonly reservedOfQuotas?: Readonly<Record<string, Resources>>
   /** By NodePool, until when nothing is launched because its nodes did not take pods; Unix milliseconds. */
   readonly pausedUntilMs: Readonly<Record<string, number>>
   /** Offerings that one launch tries for all others. */
@@ -61,6 +63,7 @@ type Remembered = Pick<
   | 'plans'
   | 'predictions'
   | 'reserved'
+  | 'reservedOfQuotas'
   | 'pausedUntilMs'
 >
 
@@ -100,6 +103,7 @@ export function rememberedBy(
       const amounts = state.limitReservations.of(pool)
       return Object.values(amounts).some((amount) => amount > 0) ? amounts : undefined
     }),
+    reservedOfQuotas: state.limitReservations.ofQuotas(),
     pausedUntilMs: byPool((pool) => {
       const leftMs = state.readinessPauses.leftMs(pool)
       return leftMs > 0 ? nowMs + leftMs : undefined
@@ -136,6 +140,8 @@ export function recall(
   state.buffers.known()
   for (const [pool, amounts] of Object.entries(memory.reserved))
     state.limitReservations.restore(pool, amounts)
+  for (const [quota, amounts] of Object.entries(memory.reservedOfQuotas ?? {}))
+    state.limitReservations.restoreOfQuota(quota, amounts)
   for (const [pool, untilMs] of Object.entries(memory.pausedUntilMs))
     state.readinessPauses.restore(pool, untilMs)
 }

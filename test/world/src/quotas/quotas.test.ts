@@ -9,7 +9,6 @@ import {
   karpenterKinds,
   type KubeObject,
   kinds,
-  type Node,
   parseResources,
   type ResourceType,
 } from '@tenon/api'
@@ -125,7 +124,7 @@ class QuotaStory {
 
   events(reason: string): readonly string[] {
     return this.world.cluster.server.local
-      .list<EventObject>(kinds.event)
+      .list(kinds.event as ResourceType<EventObject>)
       .filter((event) => event.reason === reason)
       .map(({ message }) => message)
   }
@@ -208,13 +207,13 @@ describe('WNT-3 static NodePools, drift and consolidation side by side', () => {
 test('WNT-5 nodes of others count; nothing is deleted and nothing launched', async (t) => {
   const story = await QuotaStory.open(t)
   for (let i = 0; i < 4; i++)
-    story.world.create<Node>(kinds.node, {
+    story.world.create(kinds.node, {
       apiVersion: 'v1',
       kind: 'Node',
       metadata: { name: `foreign-${i}` },
       spec: { unschedulable: true },
       status: { capacity: { cpu: '4' } },
-    } as Node)
+    })
   await story.start()
   story.world.create(deploymentKind, aDeployment('web', 2, { cpu: '1' }))
   await story.pass(minute)

@@ -70,7 +70,9 @@ function annotationFindings(pool: NodePool): readonly Finding[] {
     const field = `metadata.annotations["${key}"]`
     return read.kind === 'malformed' ? [{ field, message: read.problem }] : []
   })
-  return [...ofRollout, ...ofPauses, ...poolAnnotationProblems(pool)].map((each): Finding => ({ severity: 'error', ...each }))
+  return [...ofRollout, ...ofPauses, ...poolAnnotationProblems(pool)].map(
+    (each): Finding => ({ severity: 'error', ...each }),
+  )
 }
 
 /** Which part cannot be parsed; each is tested with a valid value of the other. */

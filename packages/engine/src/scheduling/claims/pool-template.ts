@@ -211,7 +211,7 @@ export interface TemplateContext {
 }
 
 /** A quota that may count new nodes. */
-export interface CompiledQuota {
+interface CompiledQuota {
   /** Index in the problem. */
   readonly quota: number
   readonly selection: NodeSelection

@@ -95,6 +95,11 @@ export class LimitReservations {
     this.#ofPools.add(pool, amounts)
   }
 
+  /** The same of a quota. */
+  restoreOfQuota(quota: string, amounts: Resources): void {
+    this.#ofQuotas.add(quota, amounts)
+  }
+
   of(pool: string): Resources {
     return this.#ofPools.of(pool)
   }
@@ -102,6 +107,11 @@ export class LimitReservations {
   /** What claims that cannot be seen yet take of a quota. */
   ofQuota(quota: string): Resources {
     return this.#ofQuotas.of(quota)
+  }
+
+  /** The same of all quotas of which they take anything. */
+  ofQuotas(): Readonly<Record<string, Resources>> {
+    return this.#ofQuotas.all()
   }
 
   /** Ties the reservation to this claim. */
@@ -177,6 +187,11 @@ class Sums {
 
   of(name: string): Resources {
     return Object.fromEntries(this.#amounts.get(name) ?? [])
+  }
+
+  all(): Readonly<Record<string, Resources>> {
+    const names = [...this.#amounts.keys()].filter((name) => this.isAny(name))
+    return Object.fromEntries(names.map((name) => [name, this.of(name)]))
   }
 
   isAny(name: string): boolean {
