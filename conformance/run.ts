@@ -37,7 +37,7 @@ const longestFirst = [
  */
 const alone: ReadonlySet<string> = new Set(['scheduling-proof', 'gangs', 'gang-features'])
 /** These start their own control plane, with features that others do without. */
-const selfMade: ReadonlySet<string> = new Set(['gangs', 'gang-features', 'upgrade'])
+const selfMade: ReadonlySet<string> = new Set(['gangs', 'gang-features', 'gates', 'upgrade'])
 /**
  * Run only if they are named. The results for Cluster API change only with its pinned version; gangs take
  * minutes in which nothing else can run; requests take minutes of mere waiting; an upgrade needs two versions;
@@ -47,6 +47,7 @@ const onDemand: ReadonlySet<string> = new Set([
   'cluster-api',
   'gangs',
   'gang-features',
+  'gates',
   'provisioning-requests',
   'upgrade',
   'versions',
