@@ -1,5 +1,6 @@
 /** Data of one loop that scale-up and scale-down share. Plain data, except the snapshot. */
 import type {
+  CapacityQuota,
   ConfigMap,
   CsiNode,
   DaemonSet,
@@ -17,6 +18,7 @@ import type {
 import type { Labels, Snapshot, VolumeIndex } from '@tenon/filters'
 import type { GroupHold, GroupInstance, NodeGroup, NodeGroupOptions } from '@tenon/provider'
 import type { DeviceUse } from './scale-down/nodes/device-use.ts'
+import type { QuotaUse } from './scale-up/capacity-quotas.ts'
 import type { Logger } from '@tenon/runtime'
 
 /** A new node of a group, with the pods that run on it from the start (cluster-autoscaler.md 2.6). */
@@ -68,6 +70,8 @@ export interface ClusterCache extends Lookups {
   configMap(namespace: string, name: string): ConfigMap | undefined
   /** Undefined if disabled, not served, or not read yet. */
   readonly requests: RequestObjects | undefined
+  /** Undefined if not served, not readable, or not read yet. */
+  readonly quotas: readonly CapacityQuota[] | undefined
 }
 
 /** ProvisioningRequests and their PodTemplates. */
@@ -117,10 +121,18 @@ export interface LoopView {
   /** Registered and upcoming nodes with their pods. */
   readonly snapshot: Snapshot
   readonly lookups: Lookups
+  /** Enforced CapacityQuotas, used by all nodes that exist or may still come. */
+  readonly quotas: readonly QuotaUse[]
 }
 
 /** `cpu`, `memory`, or a type of GPU. */
 export type LimitedResource = string
+
+/** A limit that more nodes would exceed: `cluster-wide`, or the name of a CapacityQuota, which says what is left. */
+export interface ExceededQuota {
+  readonly quota: string
+  readonly resources: readonly { readonly name: LimitedResource; readonly left?: string }[]
+}
 
 /** Limits of the cluster as in metrics; those of GPUs have no label there. */
 export const limitReasons: ReadonlyMap<LimitedResource, string> = new Map([
@@ -230,6 +242,8 @@ export interface ClusterWriter {
     request: ProvisioningRequest,
     signal: AbortSignal,
   ): Promise<ProvisioningRequest | undefined>
+  /** Writes the status of a quota, unless it has changed or is gone. Otherwise rejects with a KubeError. */
+  writeQuotaStatus(quota: CapacityQuota, signal: AbortSignal): Promise<void>
   /** Resolves when it is deleted, or has changed meanwhile. Otherwise rejects with a KubeError. */
   deleteRequest(request: ProvisioningRequest, signal: AbortSignal): Promise<void>
 }

@@ -105,8 +105,9 @@ export class Autoscaler {
     const classes = await this.#viewer.pods()
     await actions.requests?.begin(nowMs, signal)
     actions.requests?.reportConsumers(classes.consumers)
-    const view = await this.#viewer.view(seen, classes, nowMs, signal)
-    await this.#updateRegistry(view, signal)
+    const seenView = await this.#viewer.view(seen, classes, nowMs, signal)
+    await this.#updateRegistry(seenView, signal)
+    const view = { ...seenView, quotas: this.#deps.state.quotas.uses(seenView) }
     try {
       await this.#scale(view, classes, signal)
     } finally {
@@ -127,7 +128,7 @@ export class Autoscaler {
     return true
   }
 
-  async #updateRegistry(view: LoopView, signal: AbortSignal): Promise<void> {
+  async #updateRegistry(view: Omit<LoopView, 'quotas'>, signal: AbortSignal): Promise<void> {
     const { state, sources, reporting } = this.#deps
     const done = this.#stopwatch.start('updateClusterState')
     const effects = {
@@ -230,12 +231,17 @@ export class Autoscaler {
     this.#candidatesByGroup = new Map()
   }
 
-  async #report({ index, nodes, nowMs }: LoopView, signal: AbortSignal): Promise<void> {
+  async #report(view: LoopView, signal: AbortSignal): Promise<void> {
+    const { index, nodes, nowMs } = view
     const { state, reporting, sources } = this.#deps
     const groups = new Map(sources.nodeGroups.list().map((group) => [group.id, group]))
-    const report = reportOf(nowMs, { ...index, groups }, state.registry, this.#candidatesByGroup)
+    const report = {
+      ...reportOf(nowMs, { ...index, groups }, state.registry, this.#candidatesByGroup),
+      quotas: state.quotas.reports(view),
+    }
     this.#clusterMetrics.show(report, nodes)
     reporting.debugging.explanations.groups(groups.values(), report)
     await reporting.status.write(report, signal)
+    await state.quotas.write(view, signal)
   }
 }

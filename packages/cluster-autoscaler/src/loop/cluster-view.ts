@@ -74,7 +74,7 @@ export class ClusterViewer {
     classes: PodClasses,
     nowMs: number,
     signal: AbortSignal,
-  ): Promise<LoopView> {
+  ): Promise<Omit<LoopView, 'quotas'>> {
     const { options, sources, state, slicing } = this.#deps
     const { cache, reader } = sources
     const keeps = (pod: Pod) => !isExpendable(pod, options.loop.expendablePodsPriorityCutoff)

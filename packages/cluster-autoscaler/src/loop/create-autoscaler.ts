@@ -20,6 +20,7 @@ import { ScaleUp } from '../scale-up/scale-up.ts'
 import { NodeTemplates } from '../templates/node-templates.ts'
 import { TaintRules } from '../templates/taint-rules.ts'
 import { Autoscaler } from './autoscaler.ts'
+import { CapacityQuotas } from './capacity-quotas.ts'
 import type { LoopReporting } from './dependencies.ts'
 
 /** Access to the cluster: caches, uncached reads, and writes. */
@@ -121,6 +122,12 @@ export function createAutoscaler(parts: AutoscalerParts): Autoscaler {
       templates: new NodeTemplates(options.templates, taints, reader),
       taints,
       plans,
+      quotas: new CapacityQuotas({
+        cache: cluster.cache,
+        registry,
+        writer: cluster.writer,
+        reporting,
+      }),
     },
     actions: { scaleUp, scaleDown, remover, nominator, requests },
     reporting,

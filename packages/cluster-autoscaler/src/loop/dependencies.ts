@@ -17,6 +17,7 @@ import type { StatusWriter } from '../status/status-config-map.ts'
 import type { NodeTemplates } from '../templates/node-templates.ts'
 import type { TaintRules } from '../templates/taint-rules.ts'
 import type { Explanations } from '../status/explanations.ts'
+import type { CapacityQuotas } from './capacity-quotas.ts'
 
 /** Reads of the cluster and the cloud. */
 interface LoopSources {
@@ -32,6 +33,7 @@ interface LoopState {
   readonly templates: NodeTemplates
   readonly taints: TaintRules
   readonly plans: PodPlans
+  readonly quotas: CapacityQuotas
 }
 
 /** Everything that changes the cloud. */

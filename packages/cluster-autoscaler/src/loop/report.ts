@@ -10,7 +10,7 @@ export function reportOf(
   { groups, faults, holds }: Pick<NodeGroupIndex, 'groups' | 'faults' | 'holds'>,
   registry: ClusterStateRegistry,
   candidatesByGroup: ReadonlyMap<string, number>,
-): RunningReport {
+): Omit<RunningReport, 'quotas'> {
   const candidates = [...candidatesByGroup.values()].reduce((sum, count) => sum + count, 0)
   return {
     kind: 'running',

@@ -2,6 +2,7 @@
  * The cluster in caches, with the permissions of Cluster Autoscaler's manifests (cluster-autoscaler.md 1.5).
  */
 import {
+  autoscalingKinds,
   type ConfigMap,
   kinds,
   type KubeObject,
@@ -22,6 +23,7 @@ import type { Runtime, Transport } from '@tenon/runtime'
 import type { ClusterCache, DeviceObjects, PodController } from '../model.ts'
 import { usualFields } from './read-fields.ts'
 import { readableKinds } from './readable-kinds.ts'
+import { followOnceReadable } from './optional-caches.ts'
 import { followRequests } from './request-caches.ts'
 import { followVolumes, volumeKinds } from './volume-caches.ts'
 import { deviceUse } from '../scale-down/nodes/device-use.ts'
@@ -133,6 +135,14 @@ export async function openClusterCaches(
       replicationControllers.get({ namespace, name }),
   }
   const requests = dependencies.follows.requests ? await followRequests(dependencies, signal) : undefined
+  const quotas = await followOnceReadable(
+    [autoscalingKinds.capacityQuota] as const,
+    dependencies,
+    () => {
+      runtime.logger.info('CapacityQuotas cannot be read and are not enforced; asked again every minute')
+    },
+    signal,
+  )
   const namespaces = readable.has(kinds.namespace) ? registry.cache(kinds.namespace) : undefined
   const configMaps = followConfigMap(dependencies, signal)
   registry.start(signal)
@@ -158,6 +168,9 @@ export async function openClusterCaches(
       applications,
       get requests() {
         return requests?.()
+      },
+      get quotas() {
+        return quotas()?.[0].list()
       },
     },
     podChanges: changesOf(pods),

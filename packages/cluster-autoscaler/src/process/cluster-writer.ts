@@ -1,7 +1,14 @@
 /**
  * Writes nodes and evictions, with the permissions of Cluster Autoscaler's manifests (cluster-autoscaler.md 1.5).
  */
-import { autoscalingKinds, kinds, type Node, type Pod, type ProvisioningRequest } from '@tenon/api'
+import {
+  autoscalingKinds,
+  type CapacityQuota,
+  kinds,
+  type Node,
+  type Pod,
+  type ProvisioningRequest,
+} from '@tenon/api'
 import { isKubeError, type KubeClient } from '@tenon/kube'
 import type { Clock, Logger } from '@tenon/runtime'
 import type { ClusterWriter } from '../model.ts'
@@ -12,8 +19,8 @@ const retryLimitMs = 5000
 
 export interface ClusterWriterDependencies {
   readonly client: Pick<KubeClient, 'get' | 'update' | 'evict'>
-  /** Has a short timeout for ProvisioningRequests, as the loop waits for them. */
-  readonly requestClient: Pick<KubeClient, 'patch' | 'delete'>
+  /** Has a short timeout, as the loop waits for statuses. */
+  readonly requestClient: Pick<KubeClient, 'patch' | 'update' | 'delete'>
   readonly clock: Clock
 }
 
@@ -73,6 +80,16 @@ export function createClusterWriter({
         throw error
       }
     },
+    writeQuotaStatus: async (quota, signal) => {
+      try {
+        await requestClient.update<CapacityQuota>(autoscalingKinds.capacityQuota, quota, {
+          subresource: 'status',
+          signal,
+        })
+      } catch (error) {
+        if (!isKubeError(error, 'conflict', 'notFound')) throw error
+      }
+    },
     deleteRequest: async ({ metadata }, signal) => {
       const { name, namespace = '', resourceVersion = '', uid = '' } = metadata
       const options = { preconditionUid: uid, preconditionResourceVersion: resourceVersion, signal }
@@ -112,6 +129,10 @@ export function createDryRunWriter(client: Pick<KubeClient, 'get'>, logger: Logg
       const { name, namespace } = request.metadata
       logger.info('dry run: would write ProvisioningRequest', { request: `${namespace}/${name}`, conditions })
       return await Promise.resolve(request)
+    },
+    writeQuotaStatus: async ({ metadata: { name }, status }) => {
+      logger.debug('dry run: would write status of CapacityQuota', { quota: name, used: status?.used })
+      await Promise.resolve()
     },
     deleteRequest: async ({ metadata: { name, namespace } }) => {
       logger.info('dry run: would delete ProvisioningRequest', { request: `${namespace}/${name}` })

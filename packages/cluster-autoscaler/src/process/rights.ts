@@ -51,6 +51,18 @@ export const autoscalerClusterRules: readonly AutoscalerRule[] = [
     verbs: read,
     optional: 'devices are not considered',
   },
+  {
+    apiGroups: ['autoscaling.x-k8s.io'],
+    resources: ['capacityquotas'],
+    verbs: read,
+    optional: 'CapacityQuotas are not enforced',
+  },
+  {
+    apiGroups: ['autoscaling.x-k8s.io'],
+    resources: ['capacityquotas/status'],
+    verbs: ['update'],
+    optional: 'the status of CapacityQuotas is not written',
+  },
 ]
 
 /**

@@ -44,6 +44,7 @@ test('GNG-50 a request of which it cannot be found out whether there is room say
     templates: new Map(),
     instances: new Map(),
     snapshot,
+    quotas: [],
     lookups: {
       controllerOf: () => undefined,
       disruptionBudgets: [],

@@ -153,6 +153,7 @@ export class FakeCluster {
 
   readonly #writer: ClusterWriter = {
     nominate: () => Promise.reject(new Error('scale-down nominates no pod')),
+    writeQuotaStatus: () => Promise.reject(new Error('scale-down writes no quota')),
     writeRequestConditions: () => Promise.reject(new Error('scale-down writes no request')),
     deleteRequest: () => Promise.reject(new Error('scale-down deletes no request')),
     updateNode: async (name, change) => {

@@ -188,6 +188,7 @@ export function aView(facts: ClusterFacts): LoopView {
     templates: new Map(),
     instances: new Map(),
     snapshot,
+    quotas: [],
     lookups: {
       controllerOf: facts.controllerOf ?? (() => ({ replicas: 1 })),
       disruptionBudgets: facts.budgets ?? [],

@@ -1,12 +1,13 @@
 /**
- * Limits of the whole cluster, `--cores-total`, `--memory-total` and `--gpu-total` (cluster-autoscaler.md 4.3), and the
- * cloud's instance quota.
+ * Limits of the whole cluster, `--cores-total`, `--memory-total` and `--gpu-total` (cluster-autoscaler.md 4.3), the
+ * cloud's instance quota, and CapacityQuotas (quotas.md 1).
  */
 import { parseResource, type Node } from '@tenon/api'
 import type { InstanceQuota } from '@tenon/provider'
 import { gpusOf } from '../gpu.ts'
-import type { LimitedResource, NodeTemplate } from '../model.ts'
+import type { ExceededQuota, LimitedResource, NodeTemplate } from '../model.ts'
 import type { GpuRange, ResourceRange } from '../options/options.ts'
+import { exceededQuotas, mostNodes, type QuotaUse, withNodes } from './capacity-quotas.ts'
 
 export interface ClusterLimits {
   readonly cores: ResourceRange
@@ -29,18 +30,22 @@ export class QuotaTracker {
   /** By type. */
   readonly #usedGpus = new Map<string, number>()
   #instancesLeft: number | undefined
+  #quotas: readonly QuotaUse[]
 
   /**
    * @param nodes registered and upcoming ones.
    * @param instances quota of the account; undefined without a limit, or if unknown.
    * @param gpuLabel label of nodes with a GPU; undefined if types of GPUs are not told apart.
+   * @param quotas enforced CapacityQuotas.
    */
   constructor(
     limits: ClusterLimits,
     nodes: readonly Node[],
     instances: InstanceQuota | undefined,
     gpuLabel: string | undefined,
+    quotas: readonly QuotaUse[],
   ) {
+    this.#quotas = quotas
     this.#limits = limits
     this.#gpuLabel = gpuLabel
     this.#used = totalOf(nodes)
@@ -57,8 +62,8 @@ export class QuotaTracker {
     return this.#used
   }
 
-  /** The resources whose limits `count` more nodes would exceed; empty = allowed. */
-  exceededBy({ node }: NodeTemplate, count: number): readonly LimitedResource[] {
+  /** The limits that `count` more nodes would exceed; empty = allowed. */
+  exceededBy({ node }: NodeTemplate, count: number): readonly ExceededQuota[] {
     const { cpuMillis, memoryBytes } = capacityOf(node)
     const { cores, memory } = this.#limits
     const exceeded: LimitedResource[] = []
@@ -66,23 +71,27 @@ export class QuotaTracker {
     if (this.#used.memoryBytes + count * memoryBytes > memory.max) exceeded.push('memory')
     const gpus = gpusOf(node, this.#gpuLabel)
     if (gpus !== undefined && gpus.count * count > this.#gpusLeft(gpus.type)) exceeded.push(gpus.type)
-    return exceeded
+    const resources = exceeded.map((name) => ({ name }))
+    return [
+      ...(resources.length > 0 ? [{ quota: 'cluster-wide', resources }] : []),
+      ...exceededQuotas(this.#quotas, node, count),
+    ]
   }
 
   /**
    * How many nodes, up to `wanted`, the limits allow.
-   * @param template undefined if the size of a node is unknown.
+   * @param template undefined if the size of a node is unknown; CapacityQuotas then allow none.
    */
   most(template: NodeTemplate | undefined, wanted: number): number {
     const granted = Math.min(wanted, this.#instancesLeft ?? wanted)
-    if (template === undefined) return Math.max(0, granted)
+    if (template === undefined) return this.#quotas.length > 0 ? 0 : Math.max(0, granted)
     const { cpuMillis, memoryBytes } = capacityOf(template.node)
     const { cores, memory } = this.#limits
     const gpus = gpusOf(template.node, this.#gpuLabel)
     const room = (max: number, used: number, each: number) =>
       each === 0 ? wanted : Math.floor((max - used) / each)
     const most = Math.min(
-      granted,
+      mostNodes(this.#quotas, template.node, granted),
       room(cores.max * 1000, this.#used.cpuMillis, cpuMillis),
       room(memory.max, this.#used.memoryBytes, memoryBytes),
       gpus === undefined || gpus.count === 0 ? wanted : Math.floor(this.#gpusLeft(gpus.type) / gpus.count),
@@ -90,6 +99,7 @@ export class QuotaTracker {
     return Math.max(0, most)
   }
 
+  /** @param count negative to give nodes back. */
   take(template: NodeTemplate | undefined, count: number): void {
     if (this.#instancesLeft !== undefined) this.#instancesLeft = Math.max(0, this.#instancesLeft - count)
     if (template === undefined) return
@@ -99,6 +109,7 @@ export class QuotaTracker {
       memoryBytes: this.#used.memoryBytes + count * memoryBytes,
     }
     this.#takeGpus(template.node, count)
+    this.#quotas = withNodes(this.#quotas, template.node, count)
   }
 
   /** Infinite without a limit. */

@@ -1,11 +1,11 @@
 /** Why a group does not grow for a pod (cluster-autoscaler.md 4.3), as data and as text. */
-import type { LimitedResource } from '../model.ts'
+import type { ExceededQuota } from '../model.ts'
 
 export type SkipReason =
   | { readonly kind: 'notReady' }
   | { readonly kind: 'backoff' }
   | { readonly kind: 'maxSize' }
-  | { readonly kind: 'quota'; readonly exceeded: readonly LimitedResource[] }
+  | { readonly kind: 'quota'; readonly exceeded: readonly ExceededQuota[] }
   /** The account's instance quota is used up. */
   | { readonly kind: 'instanceQuota' }
   /** A problem of the group's cloud, settings or permissions, or a hold. */
@@ -26,7 +26,7 @@ export function renderSkipReason(reason: SkipReason): readonly string[] {
     case 'maxSize':
       return ['max node group size reached']
     case 'quota':
-      return [`exceeded quota: "cluster-wide", resources: ${reason.exceeded.join(', ')}`]
+      return reason.exceeded.map(renderExceeded)
     case 'instanceQuota':
       return ["the cloud's quota of instances is used up"]
     case 'fault':
@@ -40,6 +40,12 @@ export function renderSkipReason(reason: SkipReason): readonly string[] {
     case 'filter':
       return reason.reasons
   }
+}
+
+/** `exceeded quota: "team", resources: cpu (4 of 40 left)`. */
+export function renderExceeded({ quota, resources }: ExceededQuota): string {
+  const texts = resources.map(({ name, left }) => (left === undefined ? name : `${name} (${left})`))
+  return `exceeded quota: "${quota}", resources: ${texts.join(', ')}`
 }
 
 /** Reason by group id. */

@@ -100,6 +100,7 @@ function viewOf(scene: Omit<Scene, 'pods'>, reader: PodReader): LoopView {
     templates,
     instances: new Map(),
     snapshot,
+    quotas: [],
     lookups: { controllerOf: () => undefined, disruptionBudgets: [], daemonSets: [], deviceUse: new Map() },
   }
 }

@@ -19,7 +19,7 @@ import type { GroupIncrease } from './balancing.ts'
 import { increasesFor } from './increases.ts'
 import type { ExpansionOption } from './option.ts'
 import { QuotaTracker } from './quotas.ts'
-import { renderRefusals, renderSkipReason, type SkipReason } from './reasons.ts'
+import { renderExceeded, renderRefusals, renderSkipReason, type SkipReason } from './reasons.ts'
 import { type GroupSafety, type Search, searchOptions, type SearchQuestion } from './search.ts'
 
 /** What the registry learns about increases. */
@@ -89,6 +89,8 @@ export class ScaleUp {
   readonly #deps: ScaleUpDependencies
   /** Groups whose last increase has not settled. */
   readonly #resizing = new Set<string>()
+  /** What the current loop has left; every increase of the loop takes from it. */
+  #ofLoop: { readonly view: LoopView; readonly quotas: QuotaTracker } | undefined
 
   constructor(deps: ScaleUpDependencies) {
     this.#deps = deps
@@ -118,13 +120,19 @@ export class ScaleUp {
     const { chooser, reporting } = this.#deps
     const { found, search } = await this.#search(question, signal)
     const whole = found.options.filter(({ pods }) => pods.length === question.pods.length)
-    const best = await chooser(whole, signal)
+    const { quotas } = search
+    const allowed = whole.filter(({ template, nodeCount }) => quotas.most(template, nodeCount) === nodeCount)
+    const best = await chooser(allowed.length > 0 ? allowed : whole, signal)
     if (best === undefined) return refusalOf(found, whole.length > 0)
     if (this.#resizing.has(best.groupId)) return { kind: 'waiting' }
+    const exceeded = quotas.exceededBy(best.template, best.nodeCount).map(renderExceeded)
     const { groups } = increasesFor(best, found, search)
     const nodes = groups.reduce((sum, { group, newSize }) => sum + newSize - group.targetSize, 0)
     if (nodes < best.nodeCount) {
-      const message = `it takes ${best.nodeCount} node(s) of node group ${best.groupId}, of which the limits of the cluster and its groups allow ${nodes}`
+      for (const { group, newSize } of groups)
+        quotas.take(found.valid.get(group.id)?.template, group.targetSize - newSize)
+      const why = exceeded.length === 0 ? '' : ` (${exceeded.join('; ')})`
+      const message = `it takes ${best.nodeCount} node(s) of node group ${best.groupId}, of which the limits of the cluster and its groups allow ${nodes}${why}`
       return { kind: 'refused', message, pod: undefined }
     }
     reporting.logger.info('best option to resize', { group: best.groupId, nodes, pods: best.pods.length })
@@ -341,8 +349,8 @@ export class ScaleUp {
   #countSkipped({ skipped }: Search): void {
     for (const reason of skipped.values()) {
       if (reason.kind !== 'quota') continue
-      for (const resource of reason.exceeded) {
-        const limit = limitReasons.get(resource)
+      for (const { name } of reason.exceeded.flatMap(({ resources }) => resources)) {
+        const limit = limitReasons.get(name)
         if (limit === undefined) continue
         const labels = { direction: 'up', reason: limit }
         this.#deps.reporting.metrics.add('skipped_scale_events_count', 1, labels)
@@ -350,11 +358,14 @@ export class ScaleUp {
     }
   }
 
-  async #quotasOf({ snapshot }: LoopView, signal: AbortSignal): Promise<QuotaTracker> {
+  async #quotasOf(view: LoopView, signal: AbortSignal): Promise<QuotaTracker> {
+    if (this.#ofLoop?.view === view) return this.#ofLoop.quotas
     const { cloud, options } = this.#deps
-    const nodes = snapshot.nodes.flatMap(({ node }) => node ?? [])
-    const quota = await cloud.nodeGroups.instanceQuota?.(signal)
-    return new QuotaTracker(options, nodes, quota, cloud.nodeGroups.gpuLabel)
+    const nodes = view.snapshot.nodes.flatMap(({ node }) => node ?? [])
+    const account = await cloud.nodeGroups.instanceQuota?.(signal)
+    const quotas = new QuotaTracker(options, nodes, account, cloud.nodeGroups.gpuLabel, view.quotas)
+    this.#ofLoop = { view, quotas }
+    return quotas
   }
 
   #nowMs(): number {

@@ -27,6 +27,7 @@ const running: RunningReport = {
   groups: [],
   faults: new Map(),
   holds: new Map(),
+  quotas: [],
 }
 
 function stage() {

@@ -45,6 +45,7 @@ function report(fields: Partial<RunningReport> = {}): RunningReport {
     groups: [group()],
     faults: new Map(),
     holds: new Map(),
+    quotas: [],
     ...fields,
   }
 }

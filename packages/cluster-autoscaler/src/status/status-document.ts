@@ -78,6 +78,9 @@ function runningParts(report: RunningReport, nowMs: number, transitions: StatusT
       nodeGroups: groups.map((group) => groupPart(group, whyNotScaled(group.id, report), times)),
     }),
     ...leftOutPart(report),
+    ...(report.quotas.length > 0 && {
+      capacityQuotas: report.quotas.map((quota) => ({ ...quota, message: cutMessage(quota.message) })),
+    }),
   }
 }
 

@@ -47,6 +47,8 @@ export interface RunningReport {
   readonly faults: ReadonlyMap<string, string>
   /** By group id: what must not be changed at present. */
   readonly holds: ReadonlyMap<string, GroupHold>
+  /** What is left of each CapacityQuota, or why it is not enforced. */
+  readonly quotas: readonly { readonly name: string; readonly message: string }[]
 }
 
 export type StatusReport =

@@ -3,6 +3,7 @@
  * loop reads and writes; tests on the embedded API server are in test/world.
  */
 import type {
+  CapacityQuota,
   ConfigMap,
   DaemonSet,
   Node,
@@ -55,6 +56,8 @@ export class FakeCluster {
   disruptionBudgets: readonly PodDisruptionBudget[] = []
   /** By name; written and read as an API server would. */
   readonly requests = new Map<string, ProvisioningRequest>()
+  /** By name. */
+  readonly quotas = new Map<string, CapacityQuota>()
   /** By name. */
   readonly podTemplates = new Map<string, PodTemplate>()
   /** What the caches have of the requests; as it is while undefined. */
@@ -199,6 +202,10 @@ export class FakeCluster {
         this.requests.set(name, written)
         return await Promise.resolve(written)
       },
+      writeQuotaStatus: async (quota) => {
+        this.quotas.set(quota.metadata.name, quota)
+        await Promise.resolve()
+      },
       deleteRequest: async ({ metadata: { name } }) => {
         this.beforeWrite?.()
         this.requests.delete(name)
@@ -235,6 +242,10 @@ class FakeCache implements ClusterCache {
       list: () => this.#cluster.cachedRequests ?? [...this.#cluster.requests.values()],
       template: (_, name) => this.#cluster.podTemplates.get(name),
     }
+  }
+
+  get quotas(): readonly CapacityQuota[] {
+    return [...this.#cluster.quotas.values()]
   }
 
   get disruptionBudgets(): readonly PodDisruptionBudget[] {
