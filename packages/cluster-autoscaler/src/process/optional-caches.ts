@@ -26,8 +26,11 @@ export async function followOnceReadable<T extends readonly ResourceType[]>(
   missing: () => void,
   signal: AbortSignal,
 ): Promise<() => CachesOf<T> | undefined> {
-  const areReadable = async (logger = runtime.logger) =>
-    (await readableKinds(types, { transport, ...runtime, logger }, signal)).length === types.length
+  const areReadable = async (logger = runtime.logger) => {
+    // A right that is missing would be refused, and audited, every minute: discovery needs none.
+    for (const type of types) if (!(await isServed(type, client, signal))) return false
+    return (await readableKinds(types, { transport, ...runtime, logger }, signal)).length === types.length
+  }
   if (await areReadable()) {
     const caches = types.map((type) => registry.cache(type, { fields: usualFields })) as CachesOf<T>
     return () => caches
@@ -47,6 +50,17 @@ export async function followOnceReadable<T extends readonly ResourceType[]>(
     if (!signal.aborted) runtime.logger.error('kinds are not followed', { kinds, error })
   })
   return () => caches
+}
+
+/** True if that cannot be found out: a request for the kind itself will tell. */
+async function isServed(
+  { group, version, plural }: ResourceType,
+  client: WatchingKubeClient,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (group === '') return true
+  const served = await client.servedKinds(group, version, { signal }).catch(() => undefined)
+  return served?.some((each) => each.plural === plural) ?? true
 }
 
 type CachesOf<T extends readonly ResourceType[]> = {
