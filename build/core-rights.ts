@@ -8,6 +8,7 @@ const columns = 105
 const conditions: Readonly<Record<RightsSetting, string>> = {
   plannedPlacement: 'ne (toString $gates.plannedPlacement) "false"',
   capacityBuffer: 'eq (include "tenon.capacityBuffer" .) "true"',
+  capacityQuota: 'ne .Values.settings.compatibility "karpenter"',
   groupScheduling: 'and $gates.groupScheduling (ne .Values.settings.compatibility "karpenter")',
   dynamicResources: 'eq (include "tenon.readsDevices" .) "true"',
   vpaPredictions: 'and .Values.settings.vpaPredictions (ne .Values.settings.compatibility "karpenter")',

@@ -11,6 +11,7 @@ import { brakeName } from './state/pause.ts'
 export type RightsSetting =
   | 'plannedPlacement'
   | 'capacityBuffer'
+  | 'capacityQuota'
   | 'dynamicResources'
   | 'groupScheduling'
   | 'vpaPredictions'
@@ -136,6 +137,18 @@ export const clusterRights: readonly CoreRule[] = [
   },
   { with: 'vpaPredictions', apiGroups: ['batch'], resources: ['jobs', 'cronjobs'], verbs: ['get'] },
   { with: 'vpaPredictions', apiGroups: [''], resources: ['replicationcontrollers'], verbs: ['get'] },
+  {
+    with: 'capacityQuota',
+    apiGroups: ['autoscaling.x-k8s.io'],
+    resources: ['capacityquotas'],
+    verbs: reading,
+  },
+  {
+    with: 'capacityQuota',
+    apiGroups: ['autoscaling.x-k8s.io'],
+    resources: ['capacityquotas/status'],
+    verbs: ['patch'],
+  },
 ]
 
 /**

@@ -137,6 +137,7 @@ function settingsOf(tenon: RunningAutoscaler | undefined): ReadonlySet<RightsSet
     ...(readsDevices(setting('ignore-dra-requests', 'IGNORE_DRA_REQUESTS'), compatibility)
       ? (['dynamicResources'] as const)
       : []),
+    ...(compatibility === 'karpenter' ? [] : (['capacityQuota'] as const)),
     ...(readsAutoscalers ? (['vpaPredictions'] as const) : []),
   ])
 }
