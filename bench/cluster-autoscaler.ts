@@ -185,6 +185,7 @@ function loopOver(
         deviceUse: new Map(),
         applications: undefined,
         requests: undefined,
+        quotas: undefined,
       },
       reader: {
         node: () => Promise.resolve(undefined),
@@ -200,6 +201,7 @@ function loopOver(
         evict: () => Promise.resolve(),
         nominate: () => Promise.resolve(),
         writeRequestConditions: () => Promise.resolve(undefined),
+        writeQuotaStatus: () => Promise.resolve(),
         deleteRequest: () => Promise.resolve(),
       },
     },

@@ -6,19 +6,20 @@ import type {
   DaemonSet,
   DeviceClass,
   KubeObject,
+  LabelSelector,
   Node,
   Pod,
   PodDisruptionBudget,
   PodTemplate,
   ProvisioningRequest,
   ResourceClaim,
+  Resources,
   ResourceSlice,
   SelectorLookups,
 } from '@tenon/api'
 import type { Labels, Snapshot, VolumeIndex } from '@tenon/filters'
 import type { GroupHold, GroupInstance, NodeGroup, NodeGroupOptions } from '@tenon/provider'
 import type { DeviceUse } from './scale-down/nodes/device-use.ts'
-import type { QuotaUse } from './scale-up/capacity-quotas.ts'
 import type { Logger } from '@tenon/runtime'
 
 /** A new node of a group, with the pods that run on it from the start (cluster-autoscaler.md 2.6). */
@@ -127,6 +128,14 @@ export interface LoopView {
 
 /** `cpu`, `memory`, or a type of GPU. */
 export type LimitedResource = string
+
+/** An enforced quota. `limits` and `used` have the same resources; `nodes` is the number of nodes. */
+export interface QuotaUse {
+  readonly name: string
+  readonly selector: LabelSelector
+  readonly limits: Resources
+  readonly used: Resources
+}
 
 /** A limit that more nodes would exceed: `cluster-wide`, or the name of a CapacityQuota, which says what is left. */
 export interface ExceededQuota {

@@ -266,7 +266,7 @@ export class World {
       ...(options.servesRequests === true ? [provisioningRequestCrd] : []),
       ...(options.servesQuotas === true ? [capacityQuotaCrd] : []),
     ]) {
-      cluster.server.local.create(crdKind, crd as unknown as KubeObject)
+      world.install(crd)
     }
     world.#playKwok()
     await clock.advance(1000)
@@ -343,6 +343,11 @@ export class World {
     process.crash()
     const stopping = operator.stop()
     await Promise.race([stopping, this.clock.advance(1000)])
+  }
+
+  /** Serves a kind, as a user may make the cluster do later. */
+  install(crd: object): void {
+    this.create(crdKind, crd as KubeObject)
   }
 
   create<T extends KubeObject>(type: ResourceType<T>, object: T): T {

@@ -14,10 +14,10 @@ import {
   sameCondition,
 } from '@tenon/api'
 import { messageOf, rfc3339 } from '@tenon/runtime'
-import type { ClusterCache, ClusterWriter, LoopView, NodeTemplate, Reporting } from '../model.ts'
+import type { ClusterCache, ClusterWriter, LoopView, NodeTemplate, QuotaUse, Reporting } from '../model.ts'
 import type { ClusterStateRegistry } from '../registry/cluster-state.ts'
 import type { RunningReport } from '../status/status-report.ts'
-import { leftText, type QuotaUse, quotaUses, usedBy } from '../scale-up/capacity-quotas.ts'
+import { leftText, quotaUses, usedBy } from '../scale-up/capacity-quotas.ts'
 
 interface CapacityQuotasDependencies {
   readonly cache: Pick<ClusterCache, 'quotas'>

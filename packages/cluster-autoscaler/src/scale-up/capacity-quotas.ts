@@ -12,15 +12,7 @@ import {
   type Resources,
   setOwn,
 } from '@tenon/api'
-import type { ExceededQuota } from '../model.ts'
-
-/** An enforced quota. `limits` and `used` have the same resources; `nodes` is the number of nodes. */
-export interface QuotaUse {
-  readonly name: string
-  readonly selector: LabelSelector
-  readonly limits: Resources
-  readonly used: Resources
-}
+import type { ExceededQuota, QuotaUse } from '../model.ts'
 
 /** Enforced quotas with what these nodes use of them. */
 export function quotaUses(quotas: readonly CapacityQuota[], nodes: readonly Node[]): readonly QuotaUse[] {

@@ -5,9 +5,9 @@
 import { parseResource, type Node } from '@tenon/api'
 import type { InstanceQuota } from '@tenon/provider'
 import { gpusOf } from '../gpu.ts'
-import type { ExceededQuota, LimitedResource, NodeTemplate } from '../model.ts'
+import type { ExceededQuota, LimitedResource, NodeTemplate, QuotaUse } from '../model.ts'
 import type { GpuRange, ResourceRange } from '../options/options.ts'
-import { exceededQuotas, mostNodes, type QuotaUse, withNodes } from './capacity-quotas.ts'
+import { exceededQuotas, mostNodes, withNodes } from './capacity-quotas.ts'
 
 export interface ClusterLimits {
   readonly cores: ResourceRange

@@ -26,13 +26,6 @@ import {
 
 const second = 1000
 const minute = 60 * second
-const crdKind: ResourceType = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  namespaced: false,
-}
 
 interface EventObject extends KubeObject {
   readonly reason: string
@@ -234,7 +227,7 @@ test('WNT-9 a kind that is installed later counts within a minute', async (t) =>
   const story = await QuotaStory.open(t, { servesQuotas: false })
   await story.start()
   await story.pass(10 * second)
-  story.world.create(crdKind, capacityQuotaCrd as unknown as KubeObject)
+  story.world.install(capacityQuotaCrd)
   await story.pass(second)
   story.world.create(autoscalingKinds.capacityQuota, aQuota({ nodes: '1' }))
   await story.pass(minute)
