@@ -7,6 +7,7 @@ import {
   isQuotaEnforced,
   larger,
   type Node,
+  ownValue,
   parseResources,
   quotaValidType,
   type QuotaReading,
@@ -156,7 +157,7 @@ function isSameStatus(old: Status = {}, status: Status): boolean {
   return (
     old.observedGeneration === status.observedGeneration &&
     Object.keys(before).length === Object.keys(resources).length &&
-    Object.entries(resources).every(([name, amount]) => before[name] === amount) &&
+    Object.entries(resources).every(([name, amount]) => ownValue(before, name) === amount) &&
     conditions.every((each) => {
       const known = old.conditions?.find(({ type }) => type === each.type)
       return known !== undefined && sameCondition(known, each)
