@@ -110,12 +110,15 @@ describe('with KWOK nodes', () => {
     assert.deepEqual(applied(claim), [priceApplied, capacityApplied])
   })
 
-  test('STA-120 without the feature gate overlays do nothing', async (t) => {
-    const world = await openKwok(t, [anOverlay('deal', { price: '0.01', capacity: { [fuse]: '4' } })], {})
-    assert.deepEqual(applied(await claimFor(world, { cpu: '1' })), [])
-    const [overlay] = world.cluster.server.local.list(karpenterKinds.nodeOverlay)
-    assert.equal(overlay?.status, undefined)
-  })
+  for (const compatibility of ['karpenter', 'none'] as const)
+    test(`STA-120 WNT-41 without the feature gate overlays do nothing (compatibility ${compatibility})`, async (t) => {
+      const overlays = [anOverlay('deal', { price: '0.01', capacity: { [fuse]: '4' } })]
+      const world = await openKwok(t, overlays, { compatibility })
+      assert.deepEqual(applied(await claimFor(world, { cpu: '1' })), [])
+      const [overlay] = world.cluster.server.local.list(karpenterKinds.nodeOverlay)
+      if (compatibility === 'karpenter') assert.equal(overlay?.status, undefined)
+      else assert.equal(overlay && conditionOf(overlay, 'FieldIgnored')?.status, 'True')
+    })
 })
 
 /** A stage on which a test can say per pool what the cloud sells. */
