@@ -34,6 +34,8 @@ interface Row {
   readonly syncHeldMs: number
   readonly restPercent: number
   readonly restWrites: number
+  /** A second; changes of watches are none. */
+  readonly restRequests: number
   readonly busyPercent: number
   readonly busyHeldMs: number
   readonly busyWrites: number
@@ -49,6 +51,7 @@ const values = benchArguments(
     changes: { type: 'string', default: '100', help: 'changes a second while busy' },
     seconds: { type: 'string', default: '30', help: 'how long the cluster is at rest, and busy' },
     json: { type: 'boolean', help: 'one JSON document for each row' },
+    heap: { type: 'string', help: 'heap limit of the controller in MiB' },
     'cpu-prof': { type: 'string', help: 'folder for CPU profiles of the controller' },
   },
 )
@@ -103,14 +106,17 @@ async function measured(size: { readonly nodes: number; readonly pods: number })
     const filled = await ask(api, { kind: 'fill', ...size })
     if (filled.kind !== 'filled') throw new Error(`the API server answered ${filled.kind}`)
     let row: Omit<Row, 'statePercent'>
-    const profiling = values['cpu-prof']
+    const nodeOptions = [
+      ...(values['cpu-prof'] === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${values['cpu-prof']}`]),
+      ...(values.heap === undefined ? [] : [`--max-old-space-size=${values.heap}`]),
+    ]
     const start = clock.monotonic()
     const controller = await ControllerProcess.start({
       kubeconfigPath: filled.kubeconfigPath,
       log: join(folder, 'controller.log'),
       clock,
       isProbed: true,
-      ...(profiling !== undefined && { nodeOptions: ['--cpu-prof', `--cpu-prof-dir=${profiling}`] }),
+      nodeOptions,
     })
     try {
       await controller.serving(syncWithinMs)
@@ -146,6 +152,7 @@ async function measured(size: { readonly nodes: number; readonly pods: number })
         syncHeldMs,
         restPercent: 100 * restPerSecond,
         restWrites: rest.writes,
+        restRequests: rest.requests / rest.seconds,
         busyPercent: 100 * busyPerSecond,
         busyHeldMs,
         busyWrites: busy.writes,
@@ -180,7 +187,7 @@ async function follower(api: ChildProcess, kubeconfigPath: string, log: string):
 async function settle(api: ChildProcess): Promise<void> {
   const giveUpMs = clock.monotonic() + settleWithinMs
   for (let before = -1; clock.monotonic() < giveUpMs; ) {
-    const now = await writesOf(api)
+    const { writes: now } = await countsOf(api)
     if (now === before) return
     before = now
     await clock.sleep(quietMs)
@@ -192,6 +199,7 @@ interface Taken {
   readonly cpuSeconds: number
   readonly seconds: number
   readonly writes: number
+  readonly requests: number
 }
 
 async function during(
@@ -199,18 +207,21 @@ async function during(
   controller: ControllerProcess,
   work: () => Promise<unknown>,
 ): Promise<Taken> {
-  const before = { ...controller.figures(), writes: await writesOf(api), at: clock.monotonic() }
+  const before = { ...controller.figures(), ...(await countsOf(api)), at: clock.monotonic() }
   await work()
+  const after = await countsOf(api)
   return {
     cpuSeconds: controller.figures().cpuSeconds - before.cpuSeconds,
     seconds: (clock.monotonic() - before.at) / 1000,
-    writes: (await writesOf(api)) - before.writes,
+    writes: after.writes - before.writes,
+    requests: after.requests - before.requests,
   }
 }
 
-async function writesOf(api: ChildProcess): Promise<number> {
+async function countsOf(api: ChildProcess): Promise<{ readonly writes: number; readonly requests: number }> {
   const answer = await ask(api, { kind: 'count' })
-  return answer.kind === 'counted' ? answer.writes : 0
+  if (answer.kind !== 'counted') throw new Error(`the API server answered ${answer.kind}`)
+  return answer
 }
 
 async function ask(api: ChildProcess, order: Order): Promise<Answer> {

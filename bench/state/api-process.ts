@@ -26,7 +26,7 @@ export type Order =
 export type Answer =
   | { readonly kind: 'filled'; readonly kubeconfigPath: string; readonly podBytes: number }
   | { readonly kind: 'churned'; readonly changes: number }
-  | { readonly kind: 'counted'; readonly writes: number }
+  | { readonly kind: 'counted'; readonly writes: number; readonly requests: number }
   | { readonly kind: 'held' }
   | { readonly kind: 'probed'; readonly waitedMs: readonly number[] }
 
@@ -44,6 +44,7 @@ let churn: Churn | undefined
 let probes: LaunchProbes | undefined
 let local: LocalApi | undefined
 let writes = 0
+let requests = 0
 
 process.on('message', (order: Order) => void obey(order).then((answer) => process.send?.(answer)))
 
@@ -54,7 +55,7 @@ async function obey(order: Order): Promise<Answer> {
     case 'churn':
       return { kind: 'churned', changes: (await churn?.run(order.perSecond, order.seconds)) ?? 0 }
     case 'count':
-      return { kind: 'counted', writes }
+      return { kind: 'counted', writes, requests }
     case 'probe':
       return { kind: 'probed', waitedMs: (await probes?.run(order.pods)) ?? [] }
     case 'hold-lease':
@@ -88,6 +89,7 @@ async function fill({ nodes, pods, pending = 0 }: Extract<Order, { kind: 'fill' 
     server.local.create(crdType, crd as unknown as KubeObject)
   const socket = await serveHttps(
     (request, signal) => {
+      requests++
       if (request.method !== 'GET') writes++
       return server.handle(request, signal)
     },
