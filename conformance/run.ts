@@ -110,7 +110,7 @@ async function main(): Promise<number> {
   const quiet = files.filter((file) => alone.has(nameOf(file)))
   const others = files.filter((file) => !quiet.includes(file))
   const first = await runLane(quiet, given)
-  const count = Math.min(Number(process.env['TENON_CONFORMANCE_LANES'] ?? 3), others.length)
+  const count = Math.min(Number(process.env['TENON_CONFORMANCE_LANES'] ?? 4), others.length)
   const lanes = [first, ...(await Promise.all(Array.from({ length: count }, () => runLane(others, given))))]
   const failed = lanes.flat().filter(({ code }) => code !== 0)
   for (const { file } of failed) say(`FAILED: ${file}`)
