@@ -124,7 +124,13 @@ export {
   nodePoolHash,
   nodePoolHashVersion,
 } from './karpenter/hash.ts'
-export { isQuotaEnforced, type QuotaReading, quotaValidType, readQuota } from './karpenter/capacity-quota.ts'
+export {
+  isQuotaEnforced,
+  type QuotaReading,
+  quotaValidType,
+  readQuota,
+  withReadableStatus,
+} from './karpenter/capacity-quota.ts'
 export { capacityBufferCrd } from './crds/capacitybuffer.ts'
 export { capacityQuotaCrd } from './crds/capacityquota.ts'
 export { nodeClaimCrd } from './crds/nodeclaim.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isQuotaEnforced, quotaValidType, readQuota } from './capacity-quota.ts'
+import { isQuotaEnforced, quotaValidType, readQuota, withReadableStatus } from './capacity-quota.ts'
 import type { CapacityQuota } from './types.ts'
 
 function aQuota(spec: unknown): CapacityQuota {
@@ -73,4 +73,28 @@ test('a quota that Cluster Autoscaler calls invalid is enforced again once it is
   assert.ok(isQuotaEnforced(ofResources({ nodes: 1 })))
   assert.ok(!isQuotaEnforced(refused(2)))
   assert.ok(isQuotaEnforced(refused(1)))
+})
+
+test('what no API server would have accepted is left out of the status', () => {
+  const quota = ofResources({ nodes: 1 })
+  const condition = {
+    type: quotaValidType,
+    status: 'True',
+    reason: 'Valid',
+    message: '',
+    lastTransitionTime: '2026-01-01T00:00:00Z',
+  }
+  for (const [status, read] of [
+    ['x', undefined],
+    [{ conditions: 'x', used: 5, observedGeneration: 'new' }, {}],
+    [{ conditions: [null, { type: 5 }, condition] }, { conditions: [condition] }],
+    [
+      { used: { resources: { nodes: '1' } }, observedGeneration: 2 },
+      { used: { resources: { nodes: '1' } }, observedGeneration: 2 },
+    ],
+  ] as const) {
+    const odd = withReadableStatus({ ...quota, status: status as never })
+    assert.deepEqual(odd.status, read)
+    assert.ok(isQuotaEnforced(odd))
+  }
 })

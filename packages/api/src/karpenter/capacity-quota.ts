@@ -2,7 +2,7 @@
 import { conditionOf } from '../conditions.ts'
 import { isRecord } from '../is-record.ts'
 import { isLabelValue, qualifiedNameProblem } from '../label-syntax.ts'
-import type { LabelSelector } from '../objects.ts'
+import type { Condition, LabelSelector, ResourceList } from '../objects.ts'
 import { isQuantity, parseResource, quantityNanos } from '../quantity.ts'
 import { setOwn } from '../own.ts'
 import type { Resources } from '../instance-types.ts'
@@ -35,6 +35,29 @@ export function isQuotaEnforced(quota: CapacityQuota): boolean {
   const isRefused =
     condition?.status === 'False' && condition.observedGeneration === quota.metadata.generation
   return !isRefused && readQuota(quota).kind === 'read'
+}
+
+/** The quota without the parts of its status that no API server that knows the kind would have accepted. */
+export function withReadableStatus(quota: CapacityQuota): CapacityQuota {
+  const { status, ...rest } = quota
+  const given: unknown = status
+  if (!isRecord(given)) return rest
+  const { conditions, observedGeneration, used } = given
+  const resources = isRecord(used) && isRecord(used['resources']) ? used['resources'] : undefined
+  return {
+    ...rest,
+    status: {
+      ...(typeof observedGeneration === 'number' && { observedGeneration }),
+      ...(resources && { used: { resources: resources as ResourceList } }),
+      ...(Array.isArray(conditions) && { conditions: conditions.filter(isCondition) }),
+    },
+  }
+}
+
+function isCondition(condition: unknown): condition is Condition {
+  if (!isRecord(condition)) return false
+  const { lastTransitionTime, message, reason, status, type } = condition
+  return [type, status, reason, message, lastTransitionTime].every((each) => typeof each === 'string')
 }
 
 /** Never throws, whatever the object contains. */

@@ -3,6 +3,7 @@
  */
 import {
   autoscalingKinds,
+  withReadableStatus,
   type ConfigMap,
   kinds,
   type KubeObject,
@@ -19,7 +20,7 @@ import {
   type ReadFields,
   type WatchingKubeClient,
 } from '@tenon/kube'
-import type { Runtime, Transport } from '@tenon/runtime'
+import { perObject, type Runtime, type Transport } from '@tenon/runtime'
 import type { ClusterCache, DeviceObjects, PodController } from '../model.ts'
 import { usualFields } from './read-fields.ts'
 import { readableKinds } from './readable-kinds.ts'
@@ -143,6 +144,8 @@ export async function openClusterCaches(
     },
     signal,
   )
+  // The same object for the same quota.
+  const readQuotaStatus = perObject(withReadableStatus)
   const namespaces = readable.has(kinds.namespace) ? registry.cache(kinds.namespace) : undefined
   const configMaps = followConfigMap(dependencies, signal)
   registry.start(signal)
@@ -170,7 +173,7 @@ export async function openClusterCaches(
         return requests?.()
       },
       get quotas() {
-        return quotas()?.[0].list()
+        return quotas()?.[0].list().map(readQuotaStatus)
       },
     },
     podChanges: changesOf(pods),

@@ -5,6 +5,7 @@ import type { SingletonSpec } from '../controller.ts'
 import { patchStatus } from '../patch-status.ts'
 import type { Settings } from '../settings.ts'
 import { nodeOverlayConditions } from '../state/conditions.ts'
+import { isWhole } from '../state/readable.ts'
 
 const periodMs = 60_000
 
@@ -26,7 +27,8 @@ export function ignoredOverlays(
     name: 'nodeoverlay.ignored',
     async run(signal) {
       const isIgnored = !featureGates.nodeOverlay
-      for (const overlay of await overlays(client, signal)) {
+      const all = await overlays(client, signal)
+      for (const overlay of all.filter((each) => isWhole(karpenterKinds.nodeOverlay.kind, each))) {
         if ((conditionOf(overlay, ignored.type) !== undefined) === isIgnored) continue
         const before = ConditionSet.of(overlay, nodeOverlayConditions)
         const { conditions } = isIgnored ? before.set(ignored, clock.now()) : before.clear(ignored.type)

@@ -36,6 +36,7 @@ import {
   type StorageClass,
   storageClassNameOf,
   type VolumeAttachment,
+  withReadableStatus,
 } from '@tenon/api'
 import { claimedVolumes } from '@tenon/engine'
 import type { Cache, CacheRegistry } from '@tenon/kube'
@@ -218,7 +219,8 @@ export function openCaches(
     }),
     ...(policyOf(settings).keepsQuotas && {
       capacityQuotas: registry.cache(autoscalingKinds.capacityQuota, {
-        // Those that cannot be read are told to their owners.
+        // What is wrong with a spec is told to its owner.
+        transform: (quota) => withReadableStatus(withoutNulls(quota)),
         fields: objectFields,
         isOptional: 'ifRefused',
       }),

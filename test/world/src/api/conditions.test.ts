@@ -142,6 +142,7 @@ test('API-89 a status write that meets a conflict starts from the stored conditi
     'NodeClassReady',
     'NodeRegistrationHealthy',
     'Ready',
+    'RolloutComplete',
     'ValidationSucceeded',
   ])
   assert.equal(poolState(stage, 'Ready'), 'True/Ready')

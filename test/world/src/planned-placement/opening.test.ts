@@ -93,7 +93,7 @@ describe('the nodes of a decision', () => {
     assert.ok(
       await field.until(() => opened.length > 4 && opened.length === field.claims().length, 60 * seconds),
     )
-    assert.ok(Math.max(...appeared) - Math.min(...appeared) > 200, 'nodes come one after the other')
+    assert.ok(Math.max(...appeared) - Math.min(...appeared) > 100, 'nodes come one after the other')
     const times = opened.map(({ atMs }) => atMs)
     assert.ok(Math.max(...times) - Math.min(...appeared) < 6.5 * seconds)
     // Openings do not wait for the client's rate limit, which allows one write in 20 ms and is used up by nominations.
