@@ -83,11 +83,12 @@ export class Quotas {
     return this.inputs().filter(({ selector }) => this.mayCount(selector, node))
   }
 
-  /** What nodes use of a quota, for each resource that it limits; undefined if it cannot be read. */
+  /** What existing nodes use of a quota, for each resource that it limits; undefined if it cannot be read. */
   usageOf(quota: CapacityQuota): Resources | undefined {
     const reading = this.#read(quota)
     if (reading.kind === 'unreadable') return undefined
-    return this.#usage(reading.selector, Object.keys(reading.limits), this.#members())
+    const existing = this.#members().filter(({ node }) => node !== undefined)
+    return this.#usage(reading.selector, Object.keys(reading.limits), existing)
   }
 
   mayCount(selector: LabelSelector, { requirements, labels: known = {} }: PossibleNode): boolean {

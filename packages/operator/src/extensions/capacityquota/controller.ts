@@ -3,9 +3,10 @@ import {
   autoscalingKinds,
   type CapacityQuota,
   type Condition,
-  conditionOf,
   formatResources,
+  isQuotaEnforced,
   type NewCondition,
+  type QuotaReading,
   quotaValidType,
   readQuota,
 } from '@tenon/api'
@@ -26,6 +27,7 @@ interface Dependencies {
   readonly clock: Clock
 }
 
+const failedReason = 'ReconciliationFailed'
 const periodMs = 10_000
 const parallelPatches = 5
 
@@ -50,17 +52,11 @@ export class CapacityQuotas implements SingletonSpec {
     const { client, clock, events, state } = this.#deps
     const reading = readQuota(quota)
     const used = state.quotas.usageOf(quota)
-    if (reading.kind === 'unreadable') {
-      const { field, fix, problem } = reading
-      const message = `${field} ${problem}; the quota is not enforced. ${fix}`
+    const problem = problemOf(reading)
+    if (problem !== undefined) {
       const { name, uid = name } = quota.metadata
-      events.record({
-        object: quota,
-        type: 'Warning',
-        reason: 'QuotaUnreadable',
-        message,
-        dedupe: [uid, message],
-      })
+      const message = `${problem}; the quota is not enforced`
+      events.record({ object: quota, type: 'Warning', reason: failedReason, message, dedupe: [uid, message] })
     }
     const conditions = conditionsOf(quota, clock.now())
     const { generation: observedGeneration = 0 } = quota.metadata
@@ -75,30 +71,28 @@ export class CapacityQuotas implements SingletonSpec {
   }
 }
 
+/** What cannot be read; undefined if everything can. */
+function problemOf(reading: QuotaReading): string | undefined {
+  return reading.kind === 'read' ? undefined : `${reading.field} ${reading.problem}; ${reading.fix}`
+}
+
 function conditionsOf(quota: CapacityQuota, nowMs: number): readonly Condition[] {
-  const reading = readQuota(quota)
-  const isRead = reading.kind === 'read'
-  const problem = isRead ? '' : `${reading.field} ${reading.problem}. ${reading.fix}`
-  const wanted: readonly NewCondition[] = [
-    isRead
-      ? { type: 'Reconciled', status: 'True', reason: 'ReconciliationSucceeded' }
-      : { type: 'Reconciled', status: 'False', reason: 'ReconciliationFailed', message: problem },
-    ...(isRefused(quota)
-      ? []
+  const problem = problemOf(readQuota(quota))
+  const wanted: readonly NewCondition[] =
+    problem === undefined
+      ? [
+          { type: 'Reconciled', status: 'True', reason: 'ReconciliationSucceeded' },
+          // A verdict of somebody else about this generation is left as it is.
+          ...(isQuotaEnforced(quota)
+            ? [{ type: quotaValidType, status: 'True' as const, reason: 'Valid' }]
+            : []),
+        ]
       : [
-          isRead
-            ? { type: quotaValidType, status: 'True' as const, reason: 'Valid' }
-            : { type: quotaValidType, status: 'False' as const, reason: 'Invalid', message: problem },
-        ]),
-  ]
+          { type: 'Reconciled', status: 'False', reason: failedReason, message: problem },
+          { type: quotaValidType, status: 'False', reason: 'Unreadable', message: problem },
+        ]
   return wanted.reduce<readonly Condition[]>(
     (conditions, condition) => withCondition({ ...quota, status: { conditions } }, condition, nowMs),
     quota.status?.conditions ?? [],
   )
-}
-
-/** Whether this generation has been called invalid: it stays so, as Cluster Autoscaler may know why. */
-function isRefused(quota: CapacityQuota): boolean {
-  const condition = conditionOf(quota, quotaValidType)
-  return condition?.status === 'False' && condition.observedGeneration === quota.metadata.generation
 }
