@@ -136,10 +136,16 @@ test('healthy instances of the Go Karpenter are taken over with status writes al
   // The pods were bound after the claims were stamped last, so the wait for consolidation begins again.
   assert.deepEqual(
     takeover.log.lines((target) => !/ events/.test(target)),
-    ['general-a', 'general-b'].flatMap((name) => [
-      `PATCH nodeclaims/${name}/status status.conditions`,
-      `PATCH nodeclaims/${name}/status status.conditions status.lastPodEventTime`,
-    ]),
+    [
+      ...['general-a', 'general-b'].flatMap((name) => [
+        `PATCH nodeclaims/${name}/status status.conditions`,
+        `PATCH nodeclaims/${name}/status status.conditions status.lastPodEventTime`,
+      ]),
+      // How far rollouts are.
+      ...['batch', 'broken', 'fixed', 'general'].map(
+        (name) => `PATCH nodepools/${name}/status status.conditions`,
+      ),
+    ],
   )
   for (const name of healthyClaims) {
     const claim = claimOf(takeover, name)
