@@ -217,14 +217,16 @@ test('an answer that takes longer than it is until the next question is waited f
   const visit = await Visit.open(browser, await servedPage(t, { snapshot: file }))
   const { page } = visit
   await visit.settled()
-  const held = Promise.withResolvers<undefined>()
+  const [asked, held] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()]
   await page.route('**/api/pending', async (route) => {
+    asked.resolve(undefined)
     await held.promise
     await route.continue()
   })
   await page.clock.install()
   await page.locator('.top').getByRole('link', { name: 'Pods pending' }).click()
   await page.getByText('Asking…').waitFor()
+  await asked.promise
   await page.clock.runFor(60_000)
   assert.equal(visit.requests.filter((each) => each === 'GET /api/pending').length, 1)
   held.resolve(undefined)
