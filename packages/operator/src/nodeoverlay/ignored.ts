@@ -1,5 +1,5 @@
 import { ConditionSet, conditionOf, karpenterKinds, type NewCondition } from '@tenon/api'
-import { isKubeError, type KubeClient } from '@tenon/kube'
+import { isUnavailable, type KubeClient } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 import type { SingletonSpec } from '../controller.ts'
 import { patchStatus } from '../patch-status.ts'
@@ -44,7 +44,7 @@ async function overlays(client: KubeClient, signal: AbortSignal) {
   try {
     return await client.list(karpenterKinds.nodeOverlay, { signal })
   } catch (error) {
-    if (isKubeError(error, 'notFound', 'forbidden')) return []
+    if (isUnavailable(error)) return []
     throw error
   }
 }

@@ -1,11 +1,12 @@
 /** What annotations of NodePools change about disruption, and what conditions tell of it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { annotations, conditionOf, karpenterKinds, kinds, labels } from '@tenon/api'
+import { annotations, conditionOf, karpenterKinds, kinds, labels, type ResourceType } from '@tenon/api'
 import { defaultSettings } from '@tenon/operator/objects'
 import { rfc3339 } from '@tenon/runtime'
 import { minutes, seconds, type Stage } from '../testing/stage.test-support.ts'
 import {
+  LoggedErrors,
   cpu,
   left,
   mediumLabels,
@@ -147,4 +148,24 @@ test('WNT-41 the condition goes once the feature gate is on', async (t) => {
   await stage.pass(minutes)
   assert.equal(poolCondition(stage, 'FieldIgnored'), undefined)
   assert.equal(poolCondition(stage, 'RolloutComplete')?.status, 'True')
+})
+
+test('WNT-41 a cluster without NodeOverlays is no error', async (t) => {
+  const logger = new LoggedErrors()
+  const stage = await openDisruption(t, { idle: true, logger })
+  const crds: ResourceType = {
+    group: 'apiextensions.k8s.io',
+    version: 'v1',
+    kind: 'CustomResourceDefinition',
+    plural: 'customresourcedefinitions',
+    namespaced: false,
+  }
+  stage.delete(crds, 'nodeoverlays.karpenter.sh')
+  await stage.pass(seconds)
+  await stage.start()
+  await stage.pass(2 * minutes)
+  assert.deepEqual(
+    logger.lines.map(({ message }) => message),
+    [],
+  )
 })
