@@ -289,6 +289,7 @@ describe('the charts under the names of those of Clever Cloud', () => {
     }>(crdChart, values)
     assert.deepEqual(rendered.map(({ metadata }) => metadata.name).toSorted(), [
       'capacitybuffers.autoscaling.x-k8s.io',
+      'capacityquotas.autoscaling.x-k8s.io',
       'clevernodeclasses.karpenter.clever-cloud.com',
       'nodeclaims.karpenter.sh',
       'nodeoverlays.karpenter.sh',

@@ -134,10 +134,16 @@ describe('takeover from the Go Karpenter', () => {
     const told = lines.map((line) => line.replace('status.conditions status.last', 'status.last'))
     assert.deepEqual(
       [...new Set(told)],
-      ['general-a', 'general-b'].flatMap((name) => [
-        `PATCH nodeclaims/${name}/status status.conditions`,
-        `PATCH nodeclaims/${name}/status status.lastPodEventTime`,
-      ]),
+      [
+        ...['general-a', 'general-b'].flatMap((name) => [
+          `PATCH nodeclaims/${name}/status status.conditions`,
+          `PATCH nodeclaims/${name}/status status.lastPodEventTime`,
+        ]),
+        // How far rollouts are.
+        ...['batch', 'broken', 'fixed', 'general'].map(
+          (name) => `PATCH nodepools/${name}/status status.conditions`,
+        ),
+      ],
     )
     const claims = await stand.admin.list(karpenterKinds.nodeClaim)
     const pools: readonly NodePool[] = await stand.admin.list(karpenterKinds.nodePool)

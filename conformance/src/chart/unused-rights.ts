@@ -33,6 +33,7 @@ export const rightsWithoutRequests: Readonly<Record<string, string>> = {
       'PodGroups, where a feature of Kubernetes or another scheduler serves them',
     ]),
   ),
+  'patch autoscaling.x-k8s.io/capacityquotas/status': 'CapacityQuotas, where there are some',
   'watch autoscaling.x-k8s.io/provisioningrequests': 'ProvisioningRequests, where they are served',
   'patch autoscaling.x-k8s.io/provisioningrequests/status': 'ProvisioningRequests, where they are served',
 }

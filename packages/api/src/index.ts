@@ -129,6 +129,7 @@ export {
   type QuotaReading,
   quotaValidType,
   readQuota,
+  unreadableReason,
   withReadableStatus,
 } from './karpenter/capacity-quota.ts'
 export { capacityBufferCrd } from './crds/capacitybuffer.ts'

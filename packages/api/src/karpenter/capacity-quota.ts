@@ -25,6 +25,9 @@ interface UnreadableQuota {
 /** Cluster Autoscaler enforces a quota only while this condition is True. */
 export const quotaValidType = 'cluster-autoscaler.kubernetes.io/valid'
 
+/** Reason of that condition where Tenon cannot read the quota. */
+export const unreadableReason = 'Unreadable'
+
 const mostResources = 20
 const longestName = 63
 const nanosPerUnit = 1_000_000_000n
@@ -33,7 +36,10 @@ const nanosPerUnit = 1_000_000_000n
 export function isQuotaEnforced(quota: CapacityQuota): boolean {
   const condition = conditionOf(quota, quotaValidType)
   const isRefused =
-    condition?.status === 'False' && condition.observedGeneration === quota.metadata.generation
+    condition?.status === 'False' &&
+    condition.observedGeneration === quota.metadata.generation &&
+    // An earlier version of Tenon may have known less.
+    condition.reason !== unreadableReason
   return !isRefused && readQuota(quota).kind === 'read'
 }
 

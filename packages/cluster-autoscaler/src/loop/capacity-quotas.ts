@@ -12,6 +12,7 @@ import {
   quotaValidType,
   type QuotaReading,
   readQuota,
+  unreadableReason,
   sameCondition,
 } from '@tenon/api'
 import { messageOf, rfc3339 } from '@tenon/runtime'
@@ -134,7 +135,7 @@ function statusOf(
     // A verdict of somebody else about this generation is left as it is.
     ...(isRead && !isQuotaEnforced(quota)
       ? []
-      : [{ type: quotaValidType, reason: isRead ? 'Valid' : 'Unreadable' }]),
+      : [{ type: quotaValidType, reason: isRead ? 'Valid' : unreadableReason }]),
   ].map(({ type, reason }): Condition => {
     const status = isRead ? 'True' : 'False'
     const old = conditionOf(quota, type)

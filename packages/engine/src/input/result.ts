@@ -19,6 +19,8 @@ export interface NewClaim {
   readonly largest: Resources
   /** Names of the quotas that may count its node, sorted. Absent = none. */
   readonly quotas?: readonly string[]
+  /** Names of the other quotas of the input, which do not count it. Absent = none. */
+  readonly otherQuotas?: readonly string[]
   /** Price per hour of the cheapest offering of the cheapest type; undefined when no price is known. */
   readonly pricePerHour: PricePerHour
   /** Whether some minValues of the NodePool was relaxed. */

@@ -1,5 +1,13 @@
 /** A problem compiled once: shapes, templates and everything else that no placement changes. */
-import { type InstanceType, labels, normalizedLabel, ownValue, podRequests, type Resources } from '@tenon/api'
+import {
+  difference,
+  type InstanceType,
+  labels,
+  normalizedLabel,
+  ownValue,
+  podRequests,
+  type Resources,
+} from '@tenon/api'
 import { Interrupted, Pace, type SchedulingControl } from './pace.ts'
 import { labelRequirements } from '../requirements/requirements.ts'
 import { nodeSelection } from '../requirements/node-selection.ts'
@@ -318,9 +326,10 @@ export class CompiledProblem {
 
   #templateContext(): TemplateContext {
     const { states, space, daemons, attachments, servedResources, problem } = this
-    const quotas = problem.quotas.flatMap(({ selector }, quota) => {
+    const quotas = problem.quotas.flatMap(({ limits, selector, usage }, quota) => {
       const selection = nodeSelection(selector)
-      return selection === undefined ? [] : [{ quota, selection }]
+      const left = difference(limits, usage)
+      return selection === undefined ? [] : [{ quota, selection, left, nodes: problem.shapeOf.length }]
     })
     return { states, space, daemons, attachments, servedResources, policy: problem.policy, quotas }
   }

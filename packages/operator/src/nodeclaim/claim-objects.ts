@@ -18,6 +18,7 @@ import {
 import { type NewClaim, templateClaim } from '@tenon/engine'
 import type { CloudProvider, NodeDefaults } from '@tenon/provider'
 import { controllerAnnotation, controllerOf } from '../state/nodepools/node-pool-selection.ts'
+import { largestAnnotation } from '../state/quotas.ts'
 import { workloadOf } from '../state/pods/workloads.ts'
 
 const priceOverlayApplied = 'karpenter.sh/price-overlay-applied'
@@ -86,6 +87,8 @@ function claimOf(
   const { metadata, spec } = pool.spec.template
   const type = karpenterKinds.nodeClaim
   const controller = controllerOf(pool)
+  // Only the launch itself knows that.
+  const { [largestAnnotation]: _, ...ofTemplate } = metadata?.annotations ?? {}
   const gracePeriodMs =
     spec.terminationGracePeriod === undefined
       ? defaultGracePeriodMs
@@ -97,7 +100,7 @@ function claimOf(
       generateName: `${pool.metadata.name}-`,
       ...own.metadata,
       annotations: {
-        ...metadata?.annotations,
+        ...ofTemplate,
         ...(controller !== undefined && { [controllerAnnotation]: controller }),
         [annotations.nodePoolHash]: nodePoolHash(pool),
         [annotations.nodePoolHashVersion]: nodePoolHashVersion,

@@ -38,9 +38,10 @@ interface Reservations {
 export function reserveLimits(pools: Pools, claims: readonly NewClaim[]): Reservations {
   const { caches, state } = pools
   const nodes = state.stateNodes()
-  const quotas = state.quotas.inputs()
   const reserved: ReservedClaim[] = []
   const overtaken: OvertakenClaim[] = []
+  /** Groups of pods of which a claim is refused. */
+  const refused = new Map<string, Overtaken>()
   for (const claim of claims) {
     const { largest, nodePool } = claim
     const pool = caches.nodePools.get({ name: nodePool })
@@ -49,12 +50,38 @@ export function reserveLimits(pools: Pools, claims: readonly NewClaim[]): Reserv
       continue
     }
     const usage = poolUsage(nodePool, nodes, state.parsed)
-    const counting = quotas.filter(({ selector }) => state.quotas.mayCount(selector, claim))
+    const counting = state.quotas.countingDecided(claim)
     const reservation = state.limitReservations.take({ pool, usage, largest, quotas: counting })
-    if ('kind' in reservation) overtaken.push(...waiting(pools, claim, reservation))
-    else reserved.push({ claim, usage, reservation })
+    if ('kind' in reservation) {
+      overtaken.push(...waiting(pools, claim, reservation))
+      for (const group of claim.podGroups ?? []) refused.set(group, exceededBy(nodePool, reservation))
+    } else reserved.push({ claim, usage, reservation })
   }
-  return { reserved, overtaken }
+  return withWholeGroups(pools, { reserved, overtaken }, refused)
+}
+
+/** A group of pods gets all of its claims or none (gangs.md 7.2). */
+function withWholeGroups(
+  { state }: Pools,
+  { reserved, overtaken }: Reservations,
+  refused: Map<string, Overtaken>,
+): Reservations {
+  const by = ({ podGroups = [] }: NewClaim) =>
+    podGroups.map((group) => refused.get(group)).find((each) => each !== undefined)
+  let kept = reserved
+  const all = [...overtaken]
+  for (let before = -1; before !== kept.length; ) {
+    before = kept.length
+    kept = kept.filter(({ claim, reservation }) => {
+      const because = by(claim)
+      if (because === undefined) return true
+      state.limitReservations.giveBack(reservation)
+      for (const group of claim.podGroups ?? []) refused.set(group, because)
+      all.push({ claim, by: because })
+      return false
+    })
+  }
+  return { reserved: kept, overtaken: all }
 }
 
 /**

@@ -69,10 +69,11 @@ export class PlannedClaims {
   async settle(signal: AbortSignal): Promise<void> {
     const { caches, client, clock, state } = this.#deps
     const lateMs = clock.monotonic() - lateCreationMs
-    for (const { metadata, spec } of caches.nodePools.list()) {
-      if (spec.replicas !== undefined) continue
-      const ended = new Set(state.poolClaims.unsettled(metadata.name, lateMs))
-      for (const name of state.poolClaims.unsettled(metadata.name)) {
+    // Also of NodePools that are gone: what such a claim takes of quotas is given back.
+    for (const pool of state.poolClaims.unsettledPools()) {
+      if (caches.nodePools.get({ name: pool })?.spec.replicas !== undefined) continue
+      const ended = new Set(state.poolClaims.unsettled(pool, lateMs))
+      for (const name of state.poolClaims.unsettled(pool)) {
         const claim = await client.get(karpenterKinds.nodeClaim, { name }, { signal })
         if (claim !== undefined) state.seed(claim)
         if (claim !== undefined || ended.has(name)) state.poolClaims.release(name)

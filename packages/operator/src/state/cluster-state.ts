@@ -282,6 +282,7 @@ export class ClusterState {
     if (this.#caches.nodeClaims.get({ name: claim.metadata.name }) === undefined) {
       this.#seeded.set(claim.metadata.name, claim)
       this.limitReservations.see(claim.metadata.name)
+      this.quotas.changed()
       this.seeds.notify(claim.metadata.name)
     }
   }
@@ -289,6 +290,7 @@ export class ClusterState {
   /** Removes a seed whose claim is gone from the API server. */
   dropSeed(name: string): void {
     this.#seeded.delete(name)
+    this.quotas.changed()
     this.poolClaims.unmark(name)
     this.limitReservations.forget(name)
     this.plans.dropTarget({ kind: 'claim', name })

@@ -1,9 +1,11 @@
 /** CapacityQuotas as decisions use them, and what nodes use of them (quotas.md 1). */
 import {
   type CapacityQuota,
+  type InstanceType,
   isQuotaEnforced,
   type LabelSelector,
   labels,
+  larger,
   matchesSelector,
   type Node,
   type NodeClaim,
@@ -14,14 +16,15 @@ import {
   type Resources,
   wellKnownLabels,
 } from '@tenon/api'
-import { mayBeSelected, type QuotaInput } from '@tenon/engine'
+import { mayBeSelected, type NewClaim, type QuotaInput } from '@tenon/engine'
 import { perObject } from '@tenon/runtime'
 import type { Caches } from './caches.ts'
 import type { LimitReservation } from './nodepools/limit-reservations.ts'
 import { isUnreadable } from './readable.ts'
+import { isSameValue } from './same-value.ts'
 
 /** On a NodeClaim that a quota counts: the most that it may be launched with, as JSON in canonical units. */
-const largestAnnotation = 'tenon.sh/largest'
+export const largestAnnotation = 'tenon.sh/largest'
 
 interface Sources {
   readonly caches: Pick<Caches, 'capacityQuotas' | 'nodeClaims' | 'nodes'>
@@ -42,8 +45,11 @@ interface Member {
 /** A claim before or after its creation. */
 interface PossibleNode {
   readonly requirements: readonly Requirement[]
-  readonly labels: Readonly<Record<string, string>> | undefined
+  readonly labels?: Readonly<Record<string, string>> | undefined
 }
+
+/** What a decision knew of the quotas: names of those that may count a claim, and of the others. */
+type DecidedQuotas = Pick<NewClaim, 'otherQuotas' | 'quotas'>
 
 export class Quotas {
   readonly #sources: Sources
@@ -55,16 +61,58 @@ export class Quotas {
   )
   /** By selector; whether the node of a claim may match it. */
   readonly #mayMatch = perObject((selector: LabelSelector) =>
-    perObject((claim: NodeClaim) => this.mayCount(selector, possibleNode(claim))),
+    perObject((claim: NodeClaim) => this.#mayCount(selector, possibleNode(claim))),
   )
+
+  /** Until something changes that quotas count. */
+  #known: readonly Omit<QuotaInput, 'reserved'>[] | undefined
 
   constructor(sources: Sources) {
     this.#sources = sources
     this.#wellKnown = new Set([...wellKnownLabels, ...sources.wellKnown])
+    const { capacityQuotas, nodeClaims, nodes } = sources.caches
+    for (const cache of [capacityQuotas, nodeClaims])
+      cache?.onChange(() => {
+        this.changed()
+      })
+    nodes.onChange((change) => {
+      if (change.kind !== 'updated' || isCountedOtherwise(change)) this.changed()
+    })
   }
 
   /** Those that are enforced, with what is in use. */
   inputs(): readonly QuotaInput[] {
+    this.#known ??= this.#uses()
+    return this.#known.map((quota) => ({ ...quota, reserved: this.#sources.reserved(quota.name) }))
+  }
+
+  /** A claim is created, or gone, that the cache does not show. */
+  changed(): void {
+    this.#known = undefined
+  }
+
+  /** Those that may count the node of a decision, and of those that are newer than the decision all that might. */
+  countingDecided(node: PossibleNode & DecidedQuotas): readonly QuotaInput[] {
+    const { otherQuotas = [], quotas = [] } = node
+    return this.inputs().filter(
+      ({ name, selector }) =>
+        quotas.includes(name) || (!otherQuotas.includes(name) && this.#mayCount(selector, node)),
+    )
+  }
+
+  /** Those that may count a new node of one of the types. */
+  counting(
+    { requirements, labels: known }: PossibleNode,
+    types: readonly Pick<InstanceType, 'requirements'>[],
+  ): readonly QuotaInput[] {
+    const possible = types.map((type) => ({
+      requirements: [...requirements, ...type.requirements],
+      labels: known,
+    }))
+    return this.inputs().filter(({ selector }) => possible.some((each) => this.#mayCount(selector, each)))
+  }
+
+  #uses(): readonly Omit<QuotaInput, 'reserved'>[] {
     const quotas = (this.#sources.caches.capacityQuotas?.list() ?? []).filter(isQuotaEnforced)
     if (quotas.length === 0) return []
     const members = this.#members()
@@ -72,15 +120,9 @@ export class Quotas {
       const reading = this.#read(quota)
       if (reading.kind === 'unreadable') return []
       const { limits, selector } = reading
-      const { name } = quota.metadata
       const usage = this.#usage(selector, Object.keys(limits), members)
-      return [{ name, selector, limits, usage, reserved: this.#sources.reserved(name) }]
+      return [{ name: quota.metadata.name, selector, limits, usage }]
     })
-  }
-
-  /** Those that may count a new node. */
-  counting(node: PossibleNode): readonly QuotaInput[] {
-    return this.inputs().filter(({ selector }) => this.mayCount(selector, node))
   }
 
   /** What existing nodes use of a quota, for each resource that it limits; undefined if it cannot be read. */
@@ -91,22 +133,28 @@ export class Quotas {
     return this.#usage(reading.selector, Object.keys(reading.limits), existing)
   }
 
-  mayCount(selector: LabelSelector, { requirements, labels: known = {} }: PossibleNode): boolean {
-    return mayBeSelected(selector, requirements, known, this.#wellKnown)
+  #mayCount(selector: LabelSelector, { requirements, labels: known }: PossibleNode): boolean {
+    return mayBeSelected(selector, requirements, { ...laterLabels, ...known }, this.#wellKnown)
   }
 
+  /** Each instance once, whoever has an object for it. */
   #members(): readonly Member[] {
     const { caches, nodeOf, unseen } = this.#sources
-    const claims = [...caches.nodeClaims.list(), ...unseen()].filter((claim) => !isUnreadable(claim))
-    const withClaim = new Set<Node>()
-    const members = claims.map((claim): Member => {
-      const node = nodeOf(claim)
-      if (node === undefined) return { claim }
-      withClaim.add(node)
-      return { claim, node }
-    })
-    const others = caches.nodes.list().filter((node) => !withClaim.has(node))
-    return [...members, ...others.map((node) => ({ node }))]
+    const members = new Map<string, Member>()
+    for (const claim of [...caches.nodeClaims.list(), ...unseen()].filter((each) => !isUnreadable(each))) {
+      const { nodeName = '', providerID = '' } = claim.status ?? {}
+      const node = nodeOf(claim) ?? caches.nodes.get({ name: nodeName })
+      const key = providerID === '' ? `claim ${claim.metadata.name}` : providerID
+      if (!members.has(key) || node !== undefined)
+        members.set(key, node === undefined ? { claim } : { claim, node })
+    }
+    const withClaim = new Set([...members.values()].map(({ node }) => node))
+    for (const node of caches.nodes.list()) {
+      const { providerID = '' } = node.spec ?? {}
+      if (withClaim.has(node) || members.get(providerID)?.claim !== undefined) continue
+      members.set(providerID === '' ? `node ${node.metadata.name}` : providerID, { node })
+    }
+    return [...members.values()]
   }
 
   #usage(selector: LabelSelector, resources: readonly string[], members: readonly Member[]): Resources {
@@ -123,6 +171,17 @@ export class Quotas {
   }
 }
 
+/** Labels that every node gets in the end. */
+const laterLabels = { [labels.registered]: 'true', [labels.initialized]: 'true' }
+
+function isCountedOtherwise({ object, old }: { readonly object: Node; readonly old: Node }): boolean {
+  return (
+    object.spec?.providerID !== old.spec?.providerID ||
+    !isSameValue(object.metadata.labels, old.metadata.labels) ||
+    !isSameValue(object.status?.capacity, old.status?.capacity)
+  )
+}
+
 /** Labels of a Node that is not registered yet are not all there. */
 const isRegistered = (node: Node | undefined): boolean =>
   ownValue(node?.metadata.labels, labels.registered) === 'true'
@@ -135,15 +194,15 @@ const possibleNode = ({ metadata, spec }: NodeClaim): PossibleNode => ({
 const nodeCapacity = perObject(({ status }: Node) => parseResources(status?.capacity))
 const claimCapacity = perObject(({ metadata, spec, status }: NodeClaim): Resources => {
   if (status?.capacity !== undefined) return parseResources(status.capacity)
-  return (
-    readLargest(ownValue(metadata.annotations, largestAnnotation)) ?? parseResources(spec.resources?.requests)
-  )
+  const requests = parseResources(spec.resources?.requests)
+  return larger(readLargest(ownValue(metadata.annotations, largestAnnotation)), requests)
 })
 
-/** What the node reports, and where it does not report yet, what its claim says. */
+/** What the node reports. A kubelet that has just started reports some resources late. */
 function capacityOf({ claim, node }: Member): Resources {
   const own = node === undefined ? {} : nodeCapacity(node)
-  return claim === undefined ? own : { ...claimCapacity(claim), ...own }
+  const isInitialized = ownValue(node?.metadata.labels, labels.initialized) === 'true'
+  return claim === undefined || isInitialized ? own : larger(claimCapacity(claim), own)
 }
 
 /** Tells later processes what a claim that quotas count may take. */
@@ -151,17 +210,16 @@ export function largestNoted({ amounts, quotas }: LimitReservation): Readonly<Re
   return quotas.length === 0 ? {} : { [largestAnnotation]: JSON.stringify(amounts) }
 }
 
-/** Undefined if it is none. */
-function readLargest(text: string | undefined): Resources | undefined {
-  if (text === undefined) return undefined
+/** Nothing if it is not what {@link largestNoted} writes. */
+function readLargest(text: string | undefined): Resources {
   try {
-    const read: unknown = JSON.parse(text)
-    const isAmounts =
-      typeof read === 'object' &&
-      read !== null &&
-      Object.values(read).every((amount) => Number.isFinite(amount))
-    return isAmounts ? (read as Resources) : undefined
+    const read: unknown = JSON.parse(text ?? '{}')
+    if (typeof read !== 'object' || read === null || Array.isArray(read)) return {}
+    const amounts = Object.entries(read).filter(
+      ([, amount]) => Number.isSafeInteger(amount) && (amount as number) >= 0,
+    )
+    return Object.fromEntries(amounts)
   } catch {
-    return undefined
+    return {}
   }
 }

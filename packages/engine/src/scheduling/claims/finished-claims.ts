@@ -25,7 +25,8 @@ import { simulationOnlyLabels, taintsOf, type TemplateQuota, type TypeRow } from
 import { addTo, type Amounts, amountsFit, type ResourceSpace, sumFits } from '../pods/resource-space.ts'
 
 /** A claim to create, by indexes. */
-export interface FinishedClaim extends Omit<NewClaim, 'pods' | 'pool' | 'taints' | 'largest' | 'quotas'> {
+export interface FinishedClaim
+  extends Omit<NewClaim, 'pods' | 'pool' | 'taints' | 'largest' | 'quotas' | 'otherQuotas'> {
   /** Index of its NodePool in the input. */
   readonly poolIndex: number
   /** Indexes of the quotas that may count its node. */
@@ -449,12 +450,14 @@ export function newClaim(
   const all = indexes.map((index) => pods[index]).filter((pod) => pod !== undefined)
   const roomPods = all.filter((pod) => isRoom(pod, origins))
   const limiting = quotaIndexes.flatMap((index) => quotas[index] ?? [])
+  const others = quotas.filter((quota) => !limiting.includes(quota))
   return {
     ...claim,
     pool: pool.nodePool,
     taints: taintsOf(pool),
     largest: largestOf(pool, claim.instanceTypes, limiting),
     ...(limiting.length > 0 && { quotas: limiting.map(({ name }) => name).toSorted() }),
+    ...(others.length > 0 && { otherQuotas: others.map(({ name }) => name).toSorted() }),
     pods: roomPods.length === 0 ? all : all.filter((pod) => !isRoom(pod, origins)),
     ...(roomPods.length > 0 && { roomPods }),
   }

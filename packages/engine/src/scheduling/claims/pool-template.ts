@@ -4,6 +4,7 @@ import {
   labels,
   nodeClassLabel,
   type NodePool,
+  ownValue,
   podRequests,
   requiredFeatures,
   undeclaredFeatures,
@@ -189,7 +190,7 @@ export interface TemplateQuota {
   readonly selection: NodeSelection
   /** By index of the row; a node counts if it may match. */
   readonly counts: readonly boolean[]
-  /** Requirements of which each keeps the template's nodes out of the quota; empty if nothing is undecided. */
+  /** Requirements of which each keeps the template's nodes out of the quota; empty if that is of no use. */
   readonly waysOut: readonly ValueSet[]
 }
 
@@ -215,6 +216,10 @@ interface CompiledQuota {
   /** Index in the problem. */
   readonly quota: number
   readonly selection: NodeSelection
+  /** What is left of each resource that it limits. */
+  readonly left: Resources
+  /** The most nodes that the decision can launch. */
+  readonly nodes: number
 }
 
 export function compileTemplate(
@@ -259,7 +264,7 @@ export function compileTemplate(
 
 /** Undefined if the quota counts no node of the pool. */
 function templateQuota(
-  { quota, selection }: CompiledQuota,
+  { quota, selection, left, nodes }: CompiledQuota,
   pool: CompiledPool,
   rows: readonly TypeRow[],
   { wellKnownLabels }: SchedulingPolicy,
@@ -278,11 +283,14 @@ function templateQuota(
   })
   if (selected.every((each) => each === 'never')) return undefined
   const isOpen = selected.includes('maybe')
+  const most = (name: string) =>
+    name === 'nodes' ? 1 : Math.max(...rows.map(({ type }) => ownValue(type.type.capacity, name) ?? 0))
+  const mayBeUsedUp = Object.entries(left).some(([name, amount]) => amount < nodes * most(name))
   return {
     quota,
     selection,
     counts: selected.map((each) => each !== 'never'),
-    waysOut: isOpen ? selection.terms.map(opposite) : [],
+    waysOut: isOpen && mayBeUsedUp ? selection.terms.map(opposite) : [],
   }
 }
 
@@ -291,23 +299,28 @@ function templateQuota(
  * fewest first: pods get such nodes when a quota is used up (quotas.md 1).
  */
 export function confinements({ requirements }: CompiledPool, { quotas }: Template): readonly Requirements[] {
-  const found = [{ out: 0, requirements }]
-  for (const { waysOut } of quotas) {
-    const out = found.flatMap((each) =>
-      waysOut.map((way) => ({
-        out: each.out + 1,
-        requirements: merged(each.requirements, requirementsOf([way])),
-      })),
+  const out = (each: Requirements, { waysOut }: TemplateQuota) =>
+    waysOut.map((way) => merged(each, requirementsOf([way])))
+  const found = quotas.flatMap((quota) => out(requirements, quota))
+  // Out of one quota suffices most of the time, so each has its turn before several are left at once.
+  let several = quotas.flatMap((quota, index) =>
+    out(requirements, quota).map((each) => ({ requirements: each, next: index + 1 })),
+  )
+  while (several.length > 0 && found.length < mostConfinements) {
+    several = several.flatMap(({ requirements: each, next }) =>
+      quotas
+        .slice(next)
+        .flatMap((quota, at) =>
+          out(each, quota).map((more) => ({ requirements: more, next: next + at + 1 })),
+        ),
     )
-    // With more, quotas count nodes that they need not count.
-    if (found.length + out.length <= mostConfinements) found.push(...out)
+    found.push(...several.slice(0, mostConfinements - found.length).map((each) => each.requirements))
+    several = several.slice(0, mostConfinements)
   }
   return found
-    .filter(({ out }) => out > 0)
-    .toSorted((a, b) => a.out - b.out)
-    .map((each) => each.requirements)
 }
 
+/** With fewer, quotas count nodes that they need not count. */
 const mostConfinements = 16
 
 /** What pods may take of a new node, apart from its daemon pods. */

@@ -119,6 +119,16 @@ for (const improvement of ['planned', 'free', undefined] as const)
       assert.ok(result.claims.length >= 2, 'two nodes in zone-1 are within both')
     })
 
+    test('WNT-4 with many open quotas, each has a way out', () => {
+      const zones = [1, 2, 3, 4, 5, 6].map((i) => `zone-${i}`)
+      const pools = [aPoolInput(aPool(), typesIn(...zones))]
+      const quotas = zones.map((zone, i) =>
+        aQuota({ nodes: i === 4 ? '0' : '1' }, inZone(zone), { name: `quota-${i}` }),
+      )
+      const result = schedule(input({ pools, pods: [aPod({ cpu: '1' })], quotas }))
+      assert.equal(result.claims.length, 1, reasonsOf(result).join())
+    })
+
     test('WNT-4 a quota of types does not keep others from being launched', () => {
       const selector = { matchLabels: { [labels.instanceType]: 'type-16' } }
       const result = schedule(
@@ -206,6 +216,7 @@ for (const improvement of ['planned', 'free', undefined] as const)
             ...claim,
             largest: undefined,
             quotas: undefined,
+            otherQuotas: undefined,
           }))
         const [plain, within] = [shown({}), shown({ quotas: wide })]
         assert.deepEqual(within, plain, `seed ${seed}`)

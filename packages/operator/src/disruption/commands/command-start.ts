@@ -95,8 +95,10 @@ export class CommandStart {
     const results = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
     const overtaken = results.find((result) => result.kind !== 'created')
     const isConflict = failed !== undefined && isKubeError(failed.reason, 'conflict')
-    const isPaused = failed === undefined && overtaken?.kind === 'paused'
-    if ((failed ?? overtaken) !== undefined && !signal.aborted && !isConflict && !isPaused)
+    // That says nothing about whether its nodes come.
+    const isHeld =
+      failed === undefined && (overtaken?.kind === 'paused' || overtaken?.kind === 'quotaReached')
+    if ((failed ?? overtaken) !== undefined && !signal.aborted && !isConflict && !isHeld)
       this.#deps.replacements.failed(replacements.map(({ nodePool }) => nodePool))
     if (failed !== undefined) throw failed.reason
     return overtaken ?? results.flatMap((result) => (result.kind === 'created' ? [result.claim] : []))

@@ -57,7 +57,7 @@ export class PlannedReplacements {
         const staying = state.stateNodes().filter(({ claim: each }) => !names.has(each?.metadata.name ?? ''))
         const usage = poolUsage(nodePool, staying, state.parsed)
         // Of quotas both count, the replaced nodes and their replacement (quotas.md 1).
-        const quotas = state.quotas.counting(claim)
+        const quotas = state.quotas.countingDecided(claim)
         const reservation = state.limitReservations.take({ pool, usage, largest: claim.largest, quotas })
         if ('kind' in reservation) return exceededBy(nodePool, reservation)
         const object = nodeClaimFor(claim, provider.defaultTerminationGracePeriodMs, {

@@ -9,6 +9,7 @@ import {
   type QuotaReading,
   quotaValidType,
   readQuota,
+  unreadableReason,
 } from '@tenon/api'
 import type { Cache, EventRecorder, KubeClient, ReconcileResult } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
@@ -89,7 +90,7 @@ function conditionsOf(quota: CapacityQuota, nowMs: number): readonly Condition[]
         ]
       : [
           { type: 'Reconciled', status: 'False', reason: failedReason, message: problem },
-          { type: quotaValidType, status: 'False', reason: 'Unreadable', message: problem },
+          { type: quotaValidType, status: 'False', reason: unreadableReason, message: problem },
         ]
   return wanted.reduce<readonly Condition[]>(
     (conditions, condition) => withCondition({ ...quota, status: { conditions } }, condition, nowMs),

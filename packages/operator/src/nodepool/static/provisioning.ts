@@ -76,7 +76,7 @@ export class StaticProvisioning implements ControllerSpec {
     const pool = this.#readyPool(name)
     if (pool === undefined) {
       // Without the pool nobody creates these again.
-      if (staticPool(state, name) === undefined) state.poolClaims.release(...state.poolClaims.unsettled(name))
+      if (staticPool(state, name) === undefined) claims.abandon(...state.poolClaims.unsettled(name))
       return done
     }
     if (!this.#learned.has(pool.metadata.uid ?? '')) {
@@ -160,7 +160,7 @@ export class StaticProvisioning implements ControllerSpec {
         mayGrow = false
         return
       }
-      this.#deps.state.poolClaims.release(name)
+      this.#deps.claims.abandon(name)
       mayGrow = false
     })
     if (failures.length === 0) return mayGrow

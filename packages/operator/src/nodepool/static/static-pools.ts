@@ -7,9 +7,8 @@ import {
   type NodePool,
   ownValue,
   parseResources,
-  wellKnownLabels,
 } from '@tenon/api'
-import { offeringsOf } from '@tenon/engine'
+import { overlaps, parseRequirements } from '@tenon/engine'
 import type { Change, KubeClient } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
 import type { Clock, Random } from '@tenon/runtime'
@@ -118,6 +117,12 @@ export class StaticClaims {
     return state.poolClaims.reserve(name, nodeLimit(pool), Array.from({ length: wanted }, fresh))
   }
 
+  /** Releases names of which no claim is to be created any more. */
+  abandon(...names: readonly string[]): void {
+    this.#deps.state.poolClaims.release(...names)
+    for (const name of names) this.#deps.state.limitReservations.forget(name)
+  }
+
   /**
    * Creates the claim of a reserved name. The name is released after a clear answer. Otherwise it stays reserved, and another
    * attempt creates no second claim.
@@ -131,7 +136,7 @@ export class StaticClaims {
     signal: AbortSignal,
   ): Promise<{ readonly kind: 'created'; readonly claim: NodeClaim } | ExceededQuota> {
     const { client, clock, creations, provider, state } = this.#deps
-    const { limitReservations, poolClaims } = state
+    const { poolClaims } = state
     const object = staticClaimFor(provider, pool, name)
     try {
       const reservation = await this.#reserveQuotas(pool, object, signal)
@@ -149,8 +154,7 @@ export class StaticClaims {
     } catch (error) {
       if (isUnclear(error)) poolClaims.leaveUnsettled(name, clock.monotonic())
       else {
-        poolClaims.release(name)
-        limitReservations.forget(name)
+        this.abandon(name)
       }
       throw error
     }
@@ -164,16 +168,21 @@ export class StaticClaims {
   ): Promise<LimitReservation | ExceededQuota | undefined> {
     const { provider, state } = this.#deps
     const { limitReservations, quotas } = state
-    const node = { requirements, labels: known }
     const before = limitReservations.reservationOf(name)
-    if (before !== undefined || quotas.counting(node).length === 0) return before
-    const types = await provider.getInstanceTypes(pool, signal)
-    const wellKnown = new Set([...wellKnownLabels, ...provider.wellKnownLabels])
-    const possible = new Set(offeringsOf(requirements, types, wellKnown).map(({ ref }) => ref.instanceType))
-    // Read after the last wait, and reserved at once.
-    const counting = quotas.counting(node)
+    if (before !== undefined || quotas.inputs().length === 0) return before
+    const own = parseRequirements(requirements)
+    const listed = await provider.getInstanceTypes(pool, signal)
+    // Also those that are sold out: they may be back when the claim is launched.
+    const types = listed.filter((type) => overlaps(own, parseRequirements(type.requirements)))
+    if (types.length === 0)
+      throw new Error(
+        `NodePool ${pool.metadata.name} has no instance type now, so it is not known what a node takes of CapacityQuotas`,
+      )
+    // Reserved at once, without another wait.
+    const counting = quotas.counting({ requirements, labels: known }, types)
+    if (counting.length === 0) return undefined
     const resources = new Set(counting.flatMap(({ limits }) => Object.keys(limits)))
-    const capacities = types.filter((type) => possible.has(type.name)).map(({ capacity }) => capacity)
+    const capacities = types.map(({ capacity }) => capacity)
     const most = (resource: string) =>
       resource === 'nodes'
         ? 1
