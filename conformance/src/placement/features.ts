@@ -121,6 +121,9 @@ class Features {
   #nominated(): readonly CaseObject[] {
     const draw = this.#draw
     const namespace = this.#namespace()
+    // kube-scheduler counts nominated pods even for an empty selector, for which it counts no others; the embedded one
+    // counts none.
+    if (this.#case.probes.some(hasEmptySelector)) return []
     return Array.from({ length: draw.between(0, 2) }, (_, index) => ({
       type: kinds.pod,
       object: {
@@ -262,4 +265,13 @@ class Features {
 
 function fieldsOf(value: unknown): Fields {
   return (value ?? {}) as Fields
+}
+
+/** Whether a spread constraint of the pod selects everything. */
+function hasEmptySelector(pod: UnstructuredObject): boolean {
+  const constraints = fieldsOf(pod['spec'])['topologySpreadConstraints']
+  return (
+    Array.isArray(constraints) &&
+    constraints.some((each) => Object.keys(fieldsOf(fieldsOf(each)['labelSelector'])).length === 0)
+  )
 }

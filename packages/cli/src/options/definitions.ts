@@ -147,7 +147,7 @@ export const coreOptions: readonly OptionDefinition[] = [
     text(
       'node-pools',
       'SELECTOR',
-      'Serve only NodePools with these labels, such as `team=a`: for several controllers in one cluster. Each has a lease of its own, whose name ends with a hash of the selector.',
+      'Serve only NodePools with these labels, such as `team=a`: for several controllers in one cluster. Each has a lease of its own, whose name ends with a hash of the selector. Experimental: while NodePools have nodes, change neither this nor their labels.',
     ),
     choice(
       'compatibility',

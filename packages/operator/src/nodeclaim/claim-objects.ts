@@ -17,6 +17,7 @@ import {
 } from '@tenon/api'
 import { type NewClaim, templateClaim } from '@tenon/engine'
 import type { CloudProvider, NodeDefaults } from '@tenon/provider'
+import { balanceCostAnnotation } from '../cloud/zone-balance.ts'
 import { controllerAnnotation, controllerOf } from '../state/nodepools/node-pool-selection.ts'
 import { largestAnnotation } from '../state/quotas.ts'
 import { workloadOf } from '../state/pods/workloads.ts'
@@ -87,8 +88,8 @@ function claimOf(
   const { metadata, spec } = pool.spec.template
   const type = karpenterKinds.nodeClaim
   const controller = controllerOf(pool)
-  // Only the launch itself knows that.
-  const { [largestAnnotation]: _, ...ofTemplate } = metadata?.annotations ?? {}
+  // Only launches know these.
+  const { [largestAnnotation]: _, [balanceCostAnnotation]: __, ...ofTemplate } = metadata?.annotations ?? {}
   const gracePeriodMs =
     spec.terminationGracePeriod === undefined
       ? defaultGracePeriodMs

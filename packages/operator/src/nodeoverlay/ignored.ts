@@ -2,12 +2,14 @@ import { ConditionSet, conditionOf, karpenterKinds, type NewCondition } from '@t
 import { isUnavailable, type KubeClient } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 import type { SingletonSpec } from '../controller.ts'
+import { inParallel } from '../in-parallel.ts'
 import { patchStatus } from '../patch-status.ts'
 import type { Settings } from '../settings.ts'
 import { nodeOverlayConditions } from '../state/conditions.ts'
 import { isWhole } from '../state/readable.ts'
 
 const periodMs = 60_000
+const parallelPatches = 5
 
 const ignored: NewCondition = {
   type: 'FieldIgnored',
@@ -28,12 +30,14 @@ export function ignoredOverlays(
     async run(signal) {
       const isIgnored = !featureGates.nodeOverlay
       const all = await overlays(client, signal)
-      for (const overlay of all.filter((each) => isWhole(karpenterKinds.nodeOverlay.kind, each))) {
-        if ((conditionOf(overlay, ignored.type) !== undefined) === isIgnored) continue
+      const readable = all.filter((each) => isWhole(karpenterKinds.nodeOverlay.kind, each))
+      const failures = await inParallel(readable, parallelPatches, async (overlay) => {
+        if ((conditionOf(overlay, ignored.type) !== undefined) === isIgnored) return
         const before = ConditionSet.of(overlay, nodeOverlayConditions)
         const { conditions } = isIgnored ? before.set(ignored, clock.now()) : before.clear(ignored.type)
         await patchStatus(client, karpenterKinds.nodeOverlay, overlay, { conditions })
-      }
+      })
+      if (failures.length > 0) throw failures[0]
       return { kind: 'after', delayMs: periodMs }
     },
   }

@@ -1,4 +1,5 @@
 import {
+  annotations,
   type Condition,
   ConditionSet,
   conditionOf,
@@ -6,6 +7,7 @@ import {
   type NewCondition,
   type NodeClaim,
   type NodePool,
+  nodePoolHash,
   ownValue,
   sameCondition,
 } from '@tenon/api'
@@ -83,6 +85,8 @@ export class NodePoolProgress implements ControllerSpec {
     }
     // Others write the first conditions; until then there are no nodes either.
     if (isUnreadable(pool) || conditionOf(pool, 'Ready') === undefined) return done
+    // What claims are compared with is that of the former template until then.
+    if (ownValue(pool.metadata.annotations, annotations.nodePoolHash) !== nodePoolHash(pool)) return done
     const rollout = this.#rollout(pool, caches.nodeClaims.byIndex(indexes.byNodePool, name))
     const isComplete = rollout.updated === rollout.total && rollout.draining === 0
     const wanted = isComplete ? { type: complete, status: 'True' as const } : underWay(rollout)
@@ -106,20 +110,19 @@ export class NodePoolProgress implements ControllerSpec {
     const stored = ownValue(pool.metadata.annotations, nodesUpdatedAnnotation)
     if (stored === figures || (isComplete && isEnd(stored))) return again
     this.#writtenMs.set(name, clock.now())
-    const annotations = { [nodesUpdatedAnnotation]: figures }
-    await client.patch(karpenterKinds.nodePool, { name }, { metadata: { annotations } })
+    const noted = { [nodesUpdatedAnnotation]: figures }
+    await client.patch(karpenterKinds.nodePool, { name }, { metadata: { annotations: noted } })
     return again
   }
 
   #rollout(pool: NodePool, claims: readonly NodeClaim[]): Rollout {
     const outdated = claims.filter((claim) => isOutdated(claim, pool))
+    const isOld = new Set(outdated)
     const isLeaving = ({ metadata }: NodeClaim) => metadata.deletionTimestamp !== undefined
     const left = outdated.filter((claim) => !isLeaving(claim))
     const updated = claims.filter(
       (claim) =>
-        !isLeaving(claim) &&
-        !outdated.includes(claim) &&
-        conditionOf(claim, 'Initialized')?.status === 'True',
+        !isLeaving(claim) && !isOld.has(claim) && conditionOf(claim, 'Initialized')?.status === 'True',
     ).length
     return {
       updated,

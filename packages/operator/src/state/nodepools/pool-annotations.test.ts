@@ -52,6 +52,7 @@ test('WNT-42 a hostile value counts as absent, and is named with field and fix',
     '101%',
     '0x10',
     '٣%',
+    '9999999999h',
   ]
   for (const key of keys)
     for (const value of hostile) {

@@ -105,7 +105,10 @@ function priceOf(text: string): number | undefined {
   return price <= mostPricePerHour ? price : undefined
 }
 
+/** A hundred years: times beyond cannot all be written down. */
+const longestMs = 100 * 365 * 86_400_000
+
 function durationOf(text: string): number | undefined {
   const ms = text.length > 40 ? undefined : parseDuration(text)
-  return ms !== undefined && ms >= 0 && Number.isFinite(ms) ? ms : undefined
+  return ms !== undefined && ms >= 0 && ms <= longestMs ? ms : undefined
 }
