@@ -157,6 +157,10 @@ describe('takeover from the Go Karpenter', () => {
     assert.deepEqual(written([...claims, ...nodes, ...pools]), {
       'NodeClaim general-a': ['f:status'],
       'NodeClaim general-b': ['f:status'],
+      'NodePool batch': ['f:status'],
+      'NodePool broken': ['f:status'],
+      'NodePool fixed': ['f:status'],
+      'NodePool general': ['f:status'],
     })
     assert.deepEqual(stand.complaints, [])
   })
