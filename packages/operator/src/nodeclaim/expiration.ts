@@ -1,5 +1,6 @@
-import { done } from '@tenon/kube'
-import type { CloudProvider } from '@tenon/provider'
+import { karpenterKinds, type NodeClaim } from '@tenon/api'
+import { done, type KubeClient } from '@tenon/kube'
+import type { PoolRules } from '@tenon/provider'
 import type { Clock, Logger } from '@tenon/runtime'
 import { type ControllerSpec, enqueueChanged } from '../controller.ts'
 import { type Caches, indexes } from '../state/caches.ts'
@@ -8,6 +9,7 @@ import { poolOf } from '../state/nodepools/managed-pool.ts'
 import { isObserved } from '../state/nodepools/observed-pools.ts'
 import { poolWishes } from '../state/nodepools/pool-annotations.ts'
 import { validatePool } from '../state/nodepools/pool-problems.ts'
+import { isWhole } from '../state/readable.ts'
 import { isLifecycleChange } from '../state/nodes/node-changes.ts'
 import { leftOf } from '../state/pause.ts'
 import { isSameValue } from '../state/same-value.ts'
@@ -21,17 +23,30 @@ const invalidPoolMs = 60_000
 const longestHoldMs = 60_000
 
 interface Dependencies {
-  readonly caches: Caches
-  readonly state: ClusterState
-  readonly provider: CloudProvider
-  readonly deleter: ClaimDeleter
+  readonly caches: Pick<Caches, 'nodeClaims' | 'nodePools'>
+  readonly client: Pick<KubeClient, 'get'>
+  readonly state: Pick<ClusterState, 'brake' | 'isManaged' | 'poolWishes'>
+  readonly provider: PoolRules
+  readonly deleter: Pick<ClaimDeleter, 'delete'>
   readonly clock: Clock
   readonly logger: Logger
 }
 
 /** `nodeclaim.expiration`: deletes claims that have reached their age (lifecycle.md 5). */
 export function nodeClaimExpiration(deps: Dependencies): ControllerSpec {
-  const { caches, state, provider, deleter, clock, logger } = deps
+  const { caches, client, state, provider, deleter, clock, logger } = deps
+  /**
+   * How long the claim stays by its NodePool as the API server has it now; 0 if it goes. The cache may not show yet, or
+   * no longer, that the NodePool asks for soft expiration, which all nodes past their age rely on.
+   */
+  const freshHoldMs = async (claim: NodeClaim): Promise<number> => {
+    const pool = await client.get(karpenterKinds.nodePool, { name: poolOf(claim) })
+    if (pool === undefined) return 0
+    if (!isWhole(karpenterKinds.nodePool.kind, pool) || isObserved(pool)) return invalidPoolMs
+    if (validatePool(pool, provider).length > 0) return invalidPoolMs
+    const leftMs = expiryOf(claim, state.poolWishes(pool)).forcedMs - clock.now()
+    return Math.min(Math.max(0, leftMs), longestHoldMs)
+  }
   return {
     name: 'nodeclaim.expiration',
     concurrency: { least: 1, most: 1 },
@@ -62,6 +77,8 @@ export function nodeClaimExpiration(deps: Dependencies): ControllerSpec {
       // An invalid or observed pool launches no nodes for the pods of this one.
       if (pool !== undefined && (isObserved(pool) || validatePool(pool, provider).length > 0))
         return { kind: 'after', delayMs: invalidPoolMs }
+      const heldMs = await freshHoldMs(claim)
+      if (heldMs > 0) return { kind: 'after', delayMs: heldMs }
       if (await deleter.delete(claim, 'expired')) {
         logger.info('deleting expired nodeclaim', {
           NodeClaim: { name },
