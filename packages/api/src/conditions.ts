@@ -147,6 +147,26 @@ export function conditionOf(object: WithConditions, type: string): Condition | u
   return object.status?.conditions?.find((condition) => condition.type === type)
 }
 
+/**
+ * The conditions of an object with this one, for kinds without a root condition. Returns the same list if nothing changes.
+ */
+export function withCondition(
+  object: WithConditions,
+  { type, status, reason = type, message = '' }: NewCondition,
+  nowMs: number,
+): readonly Condition[] {
+  const stored = object.status?.conditions ?? []
+  const old = conditionOf(object, type)
+  const { generation: observedGeneration = 0 } = object.metadata
+  const lastTransitionTime =
+    old === undefined || old.status !== status ? seconds(nowMs) : old.lastTransitionTime
+  const next: Condition = { type, status, reason, message, lastTransitionTime, observedGeneration }
+  if (old !== undefined && sameCondition(old, next)) return stored
+  return old === undefined
+    ? [...stored, next]
+    : stored.map((condition) => (condition.type === type ? next : condition))
+}
+
 export function isConditionTrue(object: WithConditions, type: string): boolean {
   return conditionOf(object, type)?.status === 'True'
 }

@@ -83,6 +83,7 @@ export {
   isConditionTrue,
   type NewCondition,
   sameCondition,
+  withCondition,
 } from './conditions.ts'
 export { parseSchedule, type Schedule } from './cron.ts'
 export { formatDuration, parseDuration, parseNillableDuration } from './duration.ts'
@@ -126,10 +127,11 @@ export {
 } from './karpenter/hash.ts'
 export {
   isQuotaEnforced,
-  type QuotaReading,
+  quotaFailedReason,
+  quotaProblem,
+  quotaStatus,
   quotaValidType,
   readQuota,
-  unreadableReason,
   withReadableStatus,
 } from './karpenter/capacity-quota.ts'
 export { capacityBufferCrd } from './crds/capacitybuffer.ts'

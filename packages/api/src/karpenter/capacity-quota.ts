@@ -1,9 +1,9 @@
 /** What a CapacityQuota says, and whether it is enforced (quotas.md 1). */
-import { conditionOf } from '../conditions.ts'
+import { conditionOf, type NewCondition, withCondition } from '../conditions.ts'
 import { isRecord } from '../is-record.ts'
 import { isLabelValue, qualifiedNameProblem } from '../label-syntax.ts'
 import type { Condition, LabelSelector, ResourceList } from '../objects.ts'
-import { isQuantity, parseResource, quantityNanos } from '../quantity.ts'
+import { formatResources, isQuantity, parseResource, quantityNanos } from '../quantity.ts'
 import { setOwn } from '../own.ts'
 import type { Resources } from '../instance-types.ts'
 import type { CapacityQuota } from './types.ts'
@@ -26,7 +26,7 @@ interface UnreadableQuota {
 export const quotaValidType = 'cluster-autoscaler.kubernetes.io/valid'
 
 /** Reason of that condition where Tenon cannot read the quota. */
-export const unreadableReason = 'Unreadable'
+const unreadableReason = 'Unreadable'
 
 const mostResources = 20
 const longestName = 63
@@ -64,6 +64,48 @@ function isCondition(condition: unknown): condition is Condition {
   if (!isRecord(condition)) return false
   const { lastTransitionTime, message, reason, status, type } = condition
   return [type, status, reason, message, lastTransitionTime].every((each) => typeof each === 'string')
+}
+
+/** What cannot be read, and what to write instead; undefined if everything can. */
+export function quotaProblem(reading: QuotaReading): string | undefined {
+  return reading.kind === 'read' ? undefined : `${reading.field} ${reading.problem}; ${reading.fix}`
+}
+
+/** Reason of condition Reconciled, and of events, where a quota cannot be read. */
+export const quotaFailedReason = 'ReconciliationFailed'
+
+/**
+ * The status of a quota as of now.
+ * @param used by existing nodes, for the keys of the limits; undefined if the quota cannot be read.
+ */
+export function quotaStatus(
+  quota: CapacityQuota,
+  used: Resources | undefined,
+  nowMs: number,
+): NonNullable<CapacityQuota['status']> {
+  const { generation = 0 } = quota.metadata
+  return {
+    ...(used && { used: { resources: formatResources(used) } }),
+    observedGeneration: generation,
+    conditions: conditionsOf(quota).reduce<readonly Condition[]>(
+      (conditions, condition) => withCondition({ ...quota, status: { conditions } }, condition, nowMs),
+      quota.status?.conditions ?? [],
+    ),
+  }
+}
+
+function conditionsOf(quota: CapacityQuota): readonly NewCondition[] {
+  const message = quotaProblem(readQuota(quota))
+  if (message !== undefined)
+    return [
+      { type: 'Reconciled', status: 'False', reason: quotaFailedReason, message },
+      { type: quotaValidType, status: 'False', reason: unreadableReason, message },
+    ]
+  return [
+    { type: 'Reconciled', status: 'True', reason: 'ReconciliationSucceeded' },
+    // A verdict of somebody else about this generation is left as it is.
+    ...(isQuotaEnforced(quota) ? [{ type: quotaValidType, status: 'True' as const, reason: 'Valid' }] : []),
+  ]
 }
 
 /** Never throws, whatever the object contains. */

@@ -1,7 +1,6 @@
 /** CapacityQuotas of one iteration: their use, their status, and what is reported of them (quotas.md 1). */
 import {
   type CapacityQuota,
-  type Condition,
   conditionOf,
   formatResources,
   isQuotaEnforced,
@@ -9,13 +8,14 @@ import {
   type Node,
   ownValue,
   parseResources,
+  quotaFailedReason,
+  quotaProblem,
+  quotaStatus,
   quotaValidType,
-  type QuotaReading,
   readQuota,
-  unreadableReason,
   sameCondition,
 } from '@tenon/api'
-import { messageOf, rfc3339 } from '@tenon/runtime'
+import { messageOf } from '@tenon/runtime'
 import type { ClusterCache, ClusterWriter, LoopView, NodeTemplate, QuotaUse, Reporting } from '../model.ts'
 import type { ClusterStateRegistry } from '../registry/cluster-state.ts'
 import type { RunningReport } from '../status/status-report.ts'
@@ -27,8 +27,6 @@ interface CapacityQuotasDependencies {
   readonly writer: Pick<ClusterWriter, 'writeQuotaStatus'>
   readonly reporting: Pick<Reporting, 'events' | 'logger'>
 }
-
-const failedReason = 'ReconciliationFailed'
 
 export class CapacityQuotas {
   readonly #deps: CapacityQuotasDependencies
@@ -51,9 +49,10 @@ export class CapacityQuotas {
     let lastError: string | undefined
     for (const quota of cache.quotas ?? []) {
       const reading = readQuota(quota)
-      if (reading.kind === 'unreadable')
-        reporting.events.object(quota, 'Warning', failedReason, problemOf(reading))
-      const status = statusOf(quota, reading, nodes, nowMs)
+      const problem = quotaProblem(reading)
+      if (problem !== undefined) reporting.events.object(quota, 'Warning', quotaFailedReason, problem)
+      const used = reading.kind === 'read' ? usedBy(nodes, reading) : undefined
+      const status = quotaStatus(quota, used, nowMs)
       if (isSameStatus(quota.status, status)) continue
       try {
         await writer.writeQuotaStatus({ ...quota, status }, signal)
@@ -108,49 +107,14 @@ function withCapacityOf({ node: { status: template } }: NodeTemplate, node: Node
   return { ...node, status: { ...node.status, capacity: formatResources(amounts) } }
 }
 
-function problemOf({ field, problem, fix }: QuotaReading & { readonly kind: 'unreadable' }): string {
-  return `${field} ${problem}; ${fix}`
-}
-
 function whyNotEnforced(quota: CapacityQuota): string {
-  const reading = readQuota(quota)
-  if (reading.kind === 'unreadable') return problemOf(reading)
+  const problem = quotaProblem(readQuota(quota))
+  if (problem !== undefined) return problem
   if (isQuotaEnforced(quota)) return 'it is new'
   return `it is called invalid: ${conditionOf(quota, quotaValidType)?.message ?? ''}`
 }
 
 type Status = NonNullable<CapacityQuota['status']>
-
-function statusOf(
-  quota: CapacityQuota,
-  reading: QuotaReading,
-  nodes: readonly Node[],
-  nowMs: number,
-): Status {
-  const { generation = 0 } = quota.metadata
-  const isRead = reading.kind === 'read'
-  const message = isRead ? '' : problemOf(reading)
-  const own = [
-    { type: 'Reconciled', reason: isRead ? 'ReconciliationSucceeded' : failedReason },
-    // A verdict of somebody else about this generation is left as it is.
-    ...(isRead && !isQuotaEnforced(quota)
-      ? []
-      : [{ type: quotaValidType, reason: isRead ? 'Valid' : unreadableReason }]),
-  ].map(({ type, reason }): Condition => {
-    const status = isRead ? 'True' : 'False'
-    const old = conditionOf(quota, type)
-    const lastTransitionTime = old?.status === status ? old.lastTransitionTime : rfc3339(nowMs)
-    return { type, status, reason, message, lastTransitionTime, observedGeneration: generation }
-  })
-  const others = (quota.status?.conditions ?? []).filter(({ type }) =>
-    own.every((each) => each.type !== type),
-  )
-  return {
-    ...(isRead && { used: { resources: formatResources(usedBy(nodes, reading)) } }),
-    observedGeneration: generation,
-    conditions: [...others, ...own],
-  }
-}
 
 function isSameStatus(old: Status = {}, status: Status): boolean {
   const { conditions = [], used: { resources = {} } = {} } = status

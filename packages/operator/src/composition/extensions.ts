@@ -2,7 +2,7 @@
 import type { KubeClient } from '@tenon/kube'
 import { BufferTemplates } from '../extensions/capacitybuffer/buffer-templates.ts'
 import { CapacityBuffers } from '../extensions/capacitybuffer/controller.ts'
-import { CapacityQuotas } from '../extensions/capacityquota/controller.ts'
+import { capacityQuotas } from '../extensions/capacityquota/controller.ts'
 import { BufferHydration } from '../extensions/capacitybuffer/hydration.ts'
 import type { RunnableSpec } from '../controller.ts'
 import type { Assembly } from './parts.ts'
@@ -36,7 +36,7 @@ export function bufferingOf(parts: Assembly, written: Pick<KubeClient, 'patch'>)
 /** Nothing in the compatibility mode. */
 export function quotasOf(parts: Assembly): readonly RunnableSpec[] {
   const { capacityQuotas: quotas } = parts.caches
-  return quotas === undefined ? [] : [new CapacityQuotas({ ...parts, quotas })]
+  return quotas === undefined ? [] : [capacityQuotas(parts, quotas)]
 }
 
 /** Finds out which groups there are, for a process that only observes; nothing without the feature gate. */

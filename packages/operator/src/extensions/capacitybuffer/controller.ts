@@ -5,6 +5,7 @@ import {
   type Condition,
   conditionOf,
   type NewCondition,
+  withCondition,
 } from '@tenon/api'
 import {
   type Change,
@@ -21,7 +22,6 @@ import { keyOf } from '../../state/pods/pods.ts'
 import { isSameValue } from '../../state/same-value.ts'
 import type { ControllerSpec, Enqueue } from '../../controller.ts'
 import { type BufferTemplates, type Resolution, sourceOf } from './buffer-templates.ts'
-import { withCondition } from '../../conditions.ts'
 import { readyType } from './report.ts'
 
 interface Dependencies {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { CapacityBuffer, Condition } from '@tenon/api'
-import { withCondition } from '../../conditions.ts'
+import { type CapacityBuffer, type Condition, withCondition } from '@tenon/api'
 import { provisioningCondition } from './report.ts'
 
 const ready: Condition = {

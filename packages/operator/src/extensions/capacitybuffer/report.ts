@@ -8,6 +8,7 @@ import {
   isConditionTrue,
   type NewCondition,
   type Pod,
+  withCondition,
 } from '@tenon/api'
 import type { KubeClient } from '@tenon/kube'
 import { type Clock, type Logger } from '@tenon/runtime'
@@ -16,7 +17,6 @@ import type { ClusterState } from '../../state/cluster-state.ts'
 import { keyOf } from '../../state/pods/pods.ts'
 import { bufferOf, isBufferPod } from '../../state/pods/buffer-pods.ts'
 import { roomHosts, type RoomOutcome } from '../../provisioning/room-outcome.ts'
-import { withCondition } from '../../conditions.ts'
 import { inParallel } from '../../in-parallel.ts'
 
 interface Dependencies {
