@@ -19,7 +19,6 @@ const longestFirst = [
   'drain',
   'wrong-views',
   'scale',
-  'planned-placement',
   'takeover',
   'cluster-api-spoke',
   'cluster-api-launches',
@@ -35,7 +34,12 @@ const longestFirst = [
  * Run one after the other before the lanes start: what the scheduler makes of a plan depends on how soon it
  * learns of it, and with pending gangs it uses a whole processor.
  */
-const alone: ReadonlySet<string> = new Set(['scheduling-proof', 'gangs', 'gang-features'])
+const alone: ReadonlySet<string> = new Set([
+  'scheduling-proof',
+  'planned-placement',
+  'gangs',
+  'gang-features',
+])
 /** These start their own control plane, with features that others do without. */
 const selfMade: ReadonlySet<string> = new Set(['gangs', 'gang-features', 'gates', 'upgrade'])
 /**

@@ -43,9 +43,10 @@ describe('planned placement', () => {
     try {
       const outcome = await stand.play(groups, { requirements, withinMs, isRefusedFirst: true })
       context.diagnostic(figures(outcome))
-      await stand.clear(groups)
       return outcome
     } finally {
+      // Nodes that are left would be in the way of whatever uses this control plane next.
+      await stand.clear(groups)
       await stand.stop()
     }
   }
