@@ -103,6 +103,10 @@ class QuotaStory {
     return resource === 'cpu' ? sum / 1000 : sum
   }
 
+  get names(): readonly string[] {
+    return this.world.claims().map(({ metadata }) => metadata.name)
+  }
+
   get waiting(): number {
     return this.world.pods().filter(({ spec }) => spec.nodeName === undefined).length
   }
@@ -285,3 +289,46 @@ test('WNT-7 a drifted node without room for its successor stays, and says which 
   const told = [...story.events('DisruptionBlocked'), ...story.events('Unconsolidatable')].join('\n')
   assert.match(told, /CapacityQuota ceiling/)
 })
+
+for (const [kind, replicas] of [
+  ['dynamic', undefined],
+  ['static', 2],
+] as const)
+  test(`WNT-7 with drift-without-surge, nodes of a ${kind} NodePool go one after the other, each before its successor`, async (t) => {
+    const options = { settings: { featureGates: { ...defaultSettings.featureGates, staticCapacity: true } } }
+    const story = await QuotaStory.open(t, options, [])
+    const pool = aKwokPool('a')
+    story.world.create(karpenterKinds.nodePool, {
+      ...pool,
+      metadata: { ...pool.metadata, annotations: { 'tenon.sh/drift-without-surge': 'true' } },
+      spec: {
+        ...pool.spec,
+        ...(replicas !== undefined && { replicas }),
+        disruption: { ...pool.spec.disruption, budgets: [{ nodes: '100%' }] },
+      },
+    })
+    await story.start()
+    story.world.create(deploymentKind, aDeployment('web', 2, { cpu: '100m' }))
+    await story.pass(2 * minute)
+    const before = story.names
+    assert.equal(before.length, story.used('nodes'))
+    story.world.create(autoscalingKinds.capacityQuota, aQuota({ nodes: String(before.length) }))
+    story.watch('nodes', before.length)
+    const metadata = { annotations: { 'example.com/step': '1' } }
+    story.world.cluster.server.local.patch(karpenterKinds.nodePool, undefined, 'a', {
+      spec: { template: { metadata } },
+    })
+    let fewest = before.length
+    for (let passed = 0; passed < 10 * minute; passed += second) {
+      await story.pass(second)
+      fewest = Math.min(fewest, story.used('nodes'))
+    }
+    assert.deepEqual(story.exceeded, [])
+    assert.equal(story.waiting, 0)
+    assert.equal(story.used('nodes'), before.length)
+    assert.deepEqual(
+      story.names.filter((name) => before.includes(name)),
+      [],
+    )
+    assert.ok(fewest >= before.length - 1, 'one at a time')
+  })

@@ -6,23 +6,28 @@ import type { PlannedReplacements } from '../commands/planned-replacement.ts'
 import { type NodeLimitParts, reportFull } from '../node-limits.ts'
 import type { DisruptionReport } from '../report.ts'
 import { destinationsOf, type PreparedRemoval, type RemovalSimulation } from '../simulation.ts'
-import type { RemovalResult } from '@tenon/engine'
+import type { NewClaim, RemovalResult } from '@tenon/engine'
 import { overdrawnBudget } from '@tenon/engine/consolidation'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import { type GroupUnit, groupUnits } from '../group-units.ts'
+import type { Overtaken } from '../../provisioning/overtaken.ts'
 import { refusalText } from '../refusals.ts'
 import { unitsOf, type WholeUnits } from '../whole-units.ts'
+import { mayGoFirst, uncounted } from '../without-surge.ts'
 import type { Catalogue } from '../catalogue.ts'
 import { isConditionTrue } from '@tenon/api'
 import { perObject } from '@tenon/runtime'
 import type { EventRecorder } from '@tenon/kube'
 
 interface Dependencies extends NodeLimitParts {
+  readonly state: DriftState
   readonly simulation: RemovalSimulation
   readonly replacements: PlannedReplacements
   readonly report: DisruptionReport
   readonly events: EventRecorder
 }
+
+type DriftState = NodeLimitParts['state'] & Pick<ClusterState, 'poolWishes'>
 
 const reason = 'Drifted'
 
@@ -75,7 +80,7 @@ function emptyFirst([a]: readonly Candidate[], [b]: readonly Candidate[]): numbe
 }
 
 interface DriftTogetherParts extends NodeLimitParts {
-  readonly state: Pick<ClusterState, 'podGroups' | 'poolClaims' | 'rollouts' | 'stateNodes'>
+  readonly state: DriftState & Pick<ClusterState, 'podGroups' | 'stateNodes'>
   readonly simulation: RemovalSimulation
   readonly replacements: PlannedReplacements
   readonly report: DisruptionReport
@@ -158,6 +163,7 @@ function longestFirst(a: readonly Candidate[], b: readonly Candidate[]): number 
 }
 
 interface ReplaceFirstParts extends NodeLimitParts {
+  readonly state: DriftState
   readonly simulation: RemovalSimulation
   readonly replacements: PlannedReplacements
   readonly report: DisruptionReport
@@ -184,6 +190,7 @@ async function replaceFirst(
 ): Promise<PassOutcome> {
   const { report, replacements, simulation } = deps
   if (allowed.length === 0) return 'nothing'
+  const mayLaunch = ({ nodePool }: NewClaim) => !mayNotLaunch(nodePool)
   const prepared = await simulation.prepare(allowed.flat(), false, signal)
   if (prepared === undefined) {
     report.noPools(reason)
@@ -197,28 +204,36 @@ async function replaceFirst(
     const removal = await without(deps, prepared, set, signal)
     if (removal === 'failed') continue
     if (removal === undefined) return 'nothing'
+    const command = { reason, type: '', candidates: set, isWhole: set.length > 1 } as const
     if (removal.stranded.length > 0) {
+      if (mayGoFirst(deps, set)) {
+        const after = await without(deps, uncounted(prepared, set), set, signal)
+        // The provisioner launches what follows it, once quotas have room.
+        if (after !== 'failed' && after?.stranded.length === 0 && after.replacements.every(mayLaunch))
+          return outcomeOf(await begin({ ...command, replacements: [], destinations: [] }))
+      }
       for (const candidate of set) report.stranded(candidate, removal.stranded)
       continue
     }
     // Nodes for other pods are the provisioner's; this command does not wait for them.
-    const held = removal.replacements.find(({ nodePool }) => mayNotLaunch(nodePool))
+    const held = removal.replacements.find((claim) => !mayLaunch(claim))
     if (held !== undefined) {
       const text = reportFull(deps, held.nodePool) ?? heldBackText(held.nodePool)
       for (const candidate of set) reportHeld(candidate, text)
       continue
     }
     const overtaken = await begin({
-      reason,
-      type: '',
-      candidates: set,
-      isWhole: set.length > 1,
+      ...command,
       replacements: removal.replacements.map((claim) => replacements.of(claim, reason)),
       destinations: destinationsOf(prepared, removal.placements),
     })
-    return overtaken === undefined ? 'begun' : 'again'
+    return outcomeOf(overtaken)
   }
   return 'nothing'
+}
+
+function outcomeOf(overtaken: Overtaken | undefined): PassOutcome {
+  return overtaken === undefined ? 'begun' : 'again'
 }
 
 /** Simulates the removal of the nodes; after a failure the next set is tried. */

@@ -18,9 +18,10 @@ import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
 import { nodeLimitRemedy } from '../../nodepool/limit-report.ts'
 import { type NodeLimitParts, reportNodeLimit } from '../node-limits.ts'
 import type { DisruptionReport } from '../report.ts'
+import { mayGoFirst } from '../without-surge.ts'
 
 interface Dependencies extends NodeLimitParts {
-  readonly state: NodeLimitParts['state'] & Pick<ClusterState, 'managedPool'>
+  readonly state: NodeLimitParts['state'] & Pick<ClusterState, 'managedPool' | 'poolWishes'>
   readonly caches: Caches
   readonly provider: CloudProvider
   readonly claims: StaticClaims
@@ -81,9 +82,14 @@ export class StaticDrift implements DisruptionMethod {
         failures,
         `replacing ${failures.length} node(s): ${(failures[0] as Error).message}`,
       )
-    const isOvertaken = outcomes.some(
-      (outcome) => outcome.status === 'fulfilled' && outcome.value !== undefined,
-    )
+    let isOvertaken = false
+    for (const [index, command] of commands.entries()) {
+      const outcome = outcomes[index]
+      const overtaken = outcome?.status === 'fulfilled' ? outcome.value : undefined
+      if (overtaken?.kind === 'quotaReached' && mayGoFirst(this.#deps, command.candidates))
+        isOvertaken = (await begin({ ...command, replacements: [] })) !== undefined || isOvertaken
+      else isOvertaken ||= overtaken !== undefined
+    }
     return isOvertaken ? 'again' : commands.length > 0 ? 'begun' : 'nothing'
   }
 

@@ -52,6 +52,12 @@ const known = {
     read: (text) => (text === 'sequential' ? text : undefined),
     fix: 'use "sequential", or remove the annotation',
   },
+  /** A drifted node goes before its successor comes, where limits have no room for both. */
+  driftWithoutSurge: {
+    key: 'tenon.sh/drift-without-surge',
+    read: (text) => (text === 'true' ? true : undefined),
+    fix: 'use "true", or remove the annotation',
+  },
 } as const satisfies Readonly<Record<string, PoolAnnotation<unknown>>>
 
 type Known = typeof known
