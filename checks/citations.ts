@@ -1,11 +1,12 @@
 /**
  * Finds citations of the behaviour sheets that do not resolve: `scheduling.md 9.2` needs that section in
- * docs/behaviour/scheduling.md, `SCH-12` needs scenario 12 there. Source files that documents name must exist.
+ * docs/behaviour/scheduling.md, `SCH-12` needs scenario 12 there. Source files that documents name must exist, and so
+ * must files that they link to; every page of docs/ is two links or less from its index.
  * Prints one line per citation and exits 1 if there is any.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { dirname, relative, resolve } from 'node:path'
 
 const root = resolve(import.meta.dirname, '..')
 const sheetFolder = resolve(root, 'docs/behaviour')
@@ -124,6 +125,36 @@ function lostFiles(content: string): readonly Finding[] {
   )
 }
 
+/** Links of a document to files of the repository, with the path from its root. */
+function links(
+  path: string,
+  content: string,
+): readonly { readonly target: string; readonly index: number }[] {
+  return [...content.matchAll(/\]\((?![a-z]+:|#)([^)#\s[\]*]+)[)#]/g)].map(({ 1: link = '', index }) => ({
+    target: relative(root, resolve(root, dirname(path), link)),
+    index,
+  }))
+}
+
+function brokenLinks(path: string, content: string): readonly Finding[] {
+  return links(path, content).flatMap(({ target, index }): readonly Finding[] =>
+    existsSync(resolve(root, target)) ? [] : [lost(content, target, index)],
+  )
+}
+
+const docsIndex = 'docs/README.md'
+
+/** Pages of docs/ that are not linked by its index, nor by a page that the index links. */
+function hiddenPages(pages: readonly string[]): readonly string[] {
+  const linkedBy = (path: string) =>
+    pages.includes(path)
+      ? links(path, readFileSync(resolve(root, path), 'utf8')).map(({ target }) => target)
+      : []
+  const near = linkedBy(docsIndex)
+  const found = new Set([docsIndex, ...near, ...near.flatMap(linkedBy)])
+  return pages.filter((path) => !found.has(path))
+}
+
 function lost(content: string, citation: string, index: number): Finding {
   return { line: lineOf(content, index), citation, reason: 'there is no such file' }
 }
@@ -153,11 +184,15 @@ if (import.meta.main) {
     const findings = [
       ...unresolved(content, sheets, { isCode: !path.endsWith('.md') }),
       ...(path === map ? lostFiles(content) : path.endsWith('.md') ? lostSources(content, files) : []),
+      ...(path.endsWith('.md') ? brokenLinks(path, content) : []),
     ]
     for (const { line, citation, reason } of findings)
       console.error(`${path}:${line} cites "${citation}", but ${reason}`)
     count += findings.length
   }
+  const hidden = hiddenPages(paths.filter((path) => path.startsWith('docs/') && path.endsWith('.md')))
+  for (const path of hidden) console.error(`${path} is more than two links away from ${docsIndex}`)
+  count += hidden.length
   console.error(`citations of ${paths.length} files checked, ${count} do not resolve`)
   process.exitCode = count === 0 ? 0 : 1
 }
