@@ -21,6 +21,8 @@ const zones = ['zone-a', 'zone-b', 'zone-c']
 /** Sells the cheapest offering that a claim allows, of equal prices the last one. */
 class ZonedCloud extends PoolCloud {
   readonly soldOut = new Set<string>()
+  /** Launches that failed. */
+  refusals = 0
 
   override async create(
     claim: NodeClaim,
@@ -40,6 +42,7 @@ class ZonedCloud extends PoolCloud {
     const tags = { [labels.instanceType]: 'medium', [labels.capacityType]: 'on-demand' }
     if (zone === undefined) throw new ProviderError('insufficientCapacity', 'nothing is for sale')
     if (this.soldOut.has(zone)) {
+      this.refusals++
       const offering = { instanceType: 'medium', zone, capacityType: 'on-demand' }
       throw new ProviderError('insufficientCapacity', `${zone} is sold out`, { offerings: [offering] })
     }
@@ -156,4 +159,17 @@ test('WNT-33 in compatibility mode the provider chooses', async (t) => {
   const { stage } = await open(t, { settings: { compatibility: 'karpenter' } })
   await wait(stage, 3)
   assert.deepEqual(perZone(stage), [0, 0, 3])
+})
+
+test('SCA-8 a zone that is sold out under 5,000 pods costs few launches, and all pods get nodes elsewhere', async (t) => {
+  const { stage, cloud } = await open(t)
+  cloud.soldOut.add('zone-b')
+  for (let i = 0; i < 5000; i++) waitingPod(stage, `pod-${i}`, { cpu: '100m' })
+  await stage.pass(40 * seconds)
+  assert.ok(cloud.refusals <= 20, `${cloud.refusals} launches refused`)
+  const [a = 0, b, c = 0] = perZone(stage)
+  assert.equal(b, 0)
+  assert.ok(Math.abs(a - c) <= 1)
+  // 38 pods fit a node beside what the kubelet keeps.
+  assert.ok((a + c) * 38 >= 5000, `${a + c} nodes`)
 })
