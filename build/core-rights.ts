@@ -11,6 +11,7 @@ const conditions: Readonly<Record<RightsSetting, string>> = {
   capacityQuota: 'ne .Values.settings.compatibility "karpenter"',
   groupScheduling: 'and $gates.groupScheduling (ne .Values.settings.compatibility "karpenter")',
   dynamicResources: 'eq (include "tenon.readsDevices" .) "true"',
+  secureMetrics: '.Values.controller.metrics.certificateSecret',
   vpaPredictions: 'and .Values.settings.vpaPredictions (ne .Values.settings.compatibility "karpenter")',
 }
 

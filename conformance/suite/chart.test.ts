@@ -436,6 +436,21 @@ describe('the charts', () => {
     }
     assert.deepEqual(namespaceSelector, { matchNames: ['kube-system'] })
     assert.deepEqual(endpoints, [{ port: 'http-metrics', path: '/metrics', interval: '15s' }])
+    const controller = { metrics: { certificateSecret: 'metrics-tls' } }
+    const secured = await only<Rendered>('ServiceMonitor', { ...values, controller })
+    assert.deepEqual((secured.spec as { readonly endpoints: unknown }).endpoints, [
+      {
+        port: 'http-metrics',
+        path: '/metrics',
+        interval: '15s',
+        scheme: 'https',
+        bearerTokenFile: '/var/run/secrets/kubernetes.io/serviceaccount/token',
+        tlsConfig: {
+          serverName: 'karpenter.kube-system.svc',
+          ca: { secret: { name: 'metrics-tls', key: 'ca.crt' } },
+        },
+      },
+    ])
     const service = await only<V1Service>('Service', values)
     assert.equal(service.metadata?.namespace, 'kube-system')
     const labels = { ...service.metadata?.labels }

@@ -60,6 +60,12 @@
 {{- end }}
 - name: METRICS_PORT
   value: {{ .Values.controller.metrics.port | quote }}
+{{- if .Values.controller.metrics.certificateSecret }}
+- name: METRICS_SECURE
+  value: "true"
+- name: METRICS_CERT_PATH
+  value: /etc/tenon-metrics
+{{- end }}
 - name: HEALTH_PROBE_PORT
   value: {{ .Values.controller.healthProbe.port | quote }}
 - name: DEBUG_PORT

@@ -7,7 +7,9 @@ export {
   type AccessReviews,
   type AccessRight,
   type AccessSubject,
+  type ClientReviews,
   createAccessReviews,
+  createClientReviews,
 } from './client/access-reviews.ts'
 export {
   createKubeClient,

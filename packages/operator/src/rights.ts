@@ -15,6 +15,7 @@ export type RightsSetting =
   | 'dynamicResources'
   | 'groupScheduling'
   | 'vpaPredictions'
+  | 'secureMetrics'
 
 /** A rule of the controller's roles. */
 export interface CoreRule extends AccessRule {
@@ -148,6 +149,19 @@ export const clusterRights: readonly CoreRule[] = [
     apiGroups: ['autoscaling.x-k8s.io'],
     resources: ['capacityquotas/status'],
     verbs: ['patch'],
+  },
+  {
+    with: 'secureMetrics',
+    because: 'Whoever reads the metrics is asked about.',
+    apiGroups: ['authentication.k8s.io'],
+    resources: ['tokenreviews'],
+    verbs: ['create'],
+  },
+  {
+    with: 'secureMetrics',
+    apiGroups: ['authorization.k8s.io'],
+    resources: ['subjectaccessreviews'],
+    verbs: ['create'],
   },
 ]
 

@@ -35,6 +35,8 @@ export {
   type ListenOptions,
   serveHttp,
   serveHttps,
+  type SecureServer,
+  type ServedCertificate,
   type SocketServer,
 } from './serve.ts'
 export {

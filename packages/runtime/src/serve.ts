@@ -20,11 +20,16 @@ export interface ListenOptions {
   readonly refuses?: (head: HttpRequest) => HttpResponse | undefined
 }
 
-export interface HttpsOptions extends ListenOptions {
+/** A certificate in PEM, with its chain, and its key. */
+export interface ServedCertificate {
   readonly certificate: string
   readonly privateKey: Secret
-  /** CA certificate in PEM, sent along so that clients can complete the chain. */
-  readonly certificateAuthority: string
+}
+
+export interface HttpsOptions extends ListenOptions, ServedCertificate {
+  /** CA certificate in PEM, sent along so that clients can complete the chain; unless the chain is complete. */
+  readonly certificateAuthority?: string
+  readonly guard?: Guard
 }
 
 /** Limits for clients that are not authenticated. */
@@ -43,6 +48,14 @@ export interface SocketServer {
   readonly url: string
   /** Stops listening and closes all connections, including streams. */
   close(): Promise<void>
+}
+
+export interface SecureServer extends SocketServer {
+  /**
+   * New connections get this certificate.
+   * @throws Error if it cannot be read, or the key is not its own; the former one stays.
+   */
+  present(served: ServedCertificate): void
 }
 
 /** Default limits. Kubernetes accepts 3 MiB per body too. */
@@ -83,20 +96,27 @@ export async function serveHttp(
  * Serves HTTPS. If the handler rejects, the connection is closed.
  * @throws Error naming the port if it is in use or not permitted.
  */
-export async function serveHttps(handler: HttpHandler, options: HttpsOptions): Promise<SocketServer> {
+export async function serveHttps(handler: HttpHandler, options: HttpsOptions): Promise<SecureServer> {
   const { createServer } = require('node:https') as typeof https
-  const port = new GuardedPort(handler, usualGuard, options)
+  const { certificateAuthority = '', guard } = options
+  const port = new GuardedPort(handler, guard ?? usualGuard, options)
+  const pem = ({ certificate, privateKey }: ServedCertificate) => ({
+    cert: certificate + certificateAuthority,
+    key: privateKey.reveal(),
+  })
   const server = createServer(
-    {
-      ...timeoutsOf(undefined),
-      handshakeTimeout: 10_000,
-      cert: options.certificate + options.certificateAuthority,
-      key: options.privateKey.reveal(),
-    },
+    { ...timeoutsOf(guard), handshakeTimeout: 10_000, ...pem(options) },
     port.answer,
   )
+  if (guard !== undefined) server.maxConnections = 2 * guard.connections
   server.on('secureConnection', endOnError)
-  return await listen(server, 'https', options, port)
+  const listening = await listen(server, 'https', options, port)
+  return {
+    ...listening,
+    present: (served) => {
+      server.setSecureContext(pem(served))
+    },
+  }
 }
 
 /** Keeps idle connections and endless requests from displacing real requests. */

@@ -192,6 +192,16 @@ export const coreOptions: readonly OptionDefinition[] = [
   ]),
   ...group('Metrics, probes and logs', [
     integer('metrics-port', 8080, 'Port of /metrics; 0 for a free one.'),
+    boolean(
+      'metrics-secure',
+      false,
+      'Serve /metrics over TLS, to clients whose bearer token the cluster knows and lets get /metrics. Needs --metrics-cert-path, and the rights to create tokenreviews and subjectaccessreviews.',
+    ),
+    text(
+      'metrics-cert-path',
+      'DIR',
+      'Directory with tls.crt and tls.key for --metrics-secure, such as the mount of a Secret. Read again every 10 s.',
+    ),
     integer('health-probe-port', 8081, 'Port of /healthz and /readyz; 0 for a free one.'),
     integer('debug-port', 8082, 'Port of /debug, only on the loopback address; 0 to disable.'),
     text(

@@ -1,5 +1,5 @@
-/** SubjectAccessReviews and SelfSubjectAccessReviews. */
-import { type AnswerCheck, isJsonFields } from '@tenon/runtime'
+/** SubjectAccessReviews, SelfSubjectAccessReviews and TokenReviews. */
+import { type AnswerCheck, isJsonFields, type Secret } from '@tenon/runtime'
 import type { KubeClientOptions } from './client.ts'
 import { Requester } from './requester.ts'
 
@@ -18,6 +18,8 @@ export interface AccessRight {
 export interface AccessSubject {
   readonly user: string
   readonly groups: readonly string[]
+  readonly uid?: string
+  readonly extra?: Readonly<Record<string, readonly string[]>>
 }
 
 /** Checks rights. */
@@ -54,6 +56,65 @@ export function createAccessReviews(options: KubeClientOptions): AccessReviews {
         signal,
         // A review changes nothing, so it may be retried.
         retry: 'read',
+        check: reviewCheck,
+      })
+      return status.allowed
+    },
+  }
+}
+
+/** Asks the API server who sent a request to this process, and what they may do. */
+export interface ClientReviews {
+  /**
+   * Whose bearer token this is; undefined if the server does not accept it.
+   * @throws KubeError without a valid answer.
+   */
+  subjectOf(token: Secret, signal?: AbortSignal): Promise<AccessSubject | undefined>
+  /**
+   * Whether the subject may get a path that is no resource, such as `/metrics`.
+   * @throws KubeError without a valid answer.
+   */
+  mayGet(path: string, subject: AccessSubject, signal?: AbortSignal): Promise<boolean>
+}
+
+interface TokenReview {
+  readonly status: {
+    readonly authenticated?: boolean
+    readonly user?: { readonly username?: string } & Partial<Omit<AccessSubject, 'user'>>
+  }
+}
+
+const tokenGroup = 'authentication.k8s.io/v1'
+
+const tokenCheck: AnswerCheck = (body) =>
+  isJsonFields(body) && isJsonFields(body.status) ? undefined : 'the answer has no status, which a review has'
+
+export function createClientReviews(options: KubeClientOptions): ClientReviews {
+  const requester = new Requester(options)
+  const review = { method: 'POST', contentType: 'application/json', retry: 'read' } as const
+  return {
+    subjectOf: async (token, signal) => {
+      const { status } = await requester.json<TokenReview>({
+        ...review,
+        path: `/apis/${tokenGroup}/tokenreviews`,
+        body: { apiVersion: tokenGroup, kind: 'TokenReview', spec: { token: token.reveal() } },
+        signal,
+        check: tokenCheck,
+      })
+      const { username: user = '', groups = [], uid, extra } = status.user ?? {}
+      if (status.authenticated !== true || user === '') return undefined
+      return { user, groups, ...(uid !== undefined && { uid }), ...(extra !== undefined && { extra }) }
+    },
+    mayGet: async (path, subject, signal) => {
+      const { status } = await requester.json<Review>({
+        ...review,
+        path: `/apis/${group}/subjectaccessreviews`,
+        body: {
+          apiVersion: group,
+          kind: 'SubjectAccessReview',
+          spec: { nonResourceAttributes: { path, verb: 'get' }, ...subject },
+        },
+        signal,
         check: reviewCheck,
       })
       return status.allowed

@@ -19,6 +19,8 @@ export interface ControllerOptions {
   /** Absent: requests are not rate-limited. */
   readonly rate: { readonly perSecond: number; readonly burst: number } | undefined
   readonly metricsPort: number
+  /** Directory of the certificate of /metrics; absent where it is served in plain text, to everybody. */
+  readonly metricsCertPath: string | undefined
   readonly healthProbePort: number
   /** 0 for none. */
   readonly debugPort: number
@@ -75,6 +77,7 @@ export function controllerOptions(
     context: read.text('context'),
     rate: rateOf(read.number('kube-client-qps'), read.number('kube-client-burst')),
     metricsPort: port(read, 'metrics-port'),
+    metricsCertPath: certPathOf(read),
     healthProbePort: port(read, 'health-probe-port'),
     debugPort: port(read, 'debug-port'),
     journalPath: read.text('journal-path'),
@@ -178,6 +181,16 @@ function nodePoolSelection(
     text,
     controller: `${lease.namespace}/${lease.name}`,
   }
+}
+
+function certPathOf(read: ReadOptions): string | undefined {
+  if (!read.isOn('metrics-secure')) return undefined
+  const path = read.text('metrics-cert-path')
+  if (path === '')
+    throw refusal(
+      `${read.nameOf('metrics-secure')}: set --metrics-cert-path (METRICS_CERT_PATH) to a directory with tls.crt and tls.key`,
+    )
+  return path
 }
 
 function port(read: ReadOptions, flag: string): number {

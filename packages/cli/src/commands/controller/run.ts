@@ -4,6 +4,7 @@ import { argv, memoryUsage } from 'node:process'
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import {
+  createClientReviews,
   fencedTransport,
   KubeConfigError,
   type KubeConfigOptions,
@@ -54,6 +55,8 @@ const discoveryTimeoutMs = 5000
 /** Clients of metrics and probes send no body. */
 const longestBodyBytes = 64
 const longestRequestMs = 10_000
+/** Reviews of clients of /metrics, beside all other requests. */
+const reviewRate = { perSecond: 10, burst: 20 }
 /** Renewals of the lease must not be late. */
 const leaseRequestTimeoutMs = 5000
 /** Limits of the debug port, which people and commands use. */
@@ -104,9 +107,10 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
     catalogue: cataloguePage({ operator, provider: operator.provider }),
   })
   const journalFiles = await keepJournal(options.journalPath, operator.journal, logger)
-  const servers = [...(await listen(options, scrapeHandler(operator), probes(operator, config.transport)))]
   const ended = new AbortController()
   const ending = AbortSignal.any([io.interrupted, ended.signal])
+  const pagesOf = { metrics: scrapeHandler(operator), probes: probes(operator, config.transport) }
+  const servers = [...(await listen(options, pagesOf, { config, clock, logger }, ending))]
   const recording = recorded(options, { operator, config, runtime: { clock, random, logger } }, ending)
   try {
     const [metricsPort, healthProbePort] = servers.map(({ port }) => port)
@@ -269,20 +273,34 @@ function memoryLimits(containerBytes: number): readonly GuardedLimit[] {
   return [container, heap]
 }
 
+/** @throws CliError if a port cannot be opened, or the certificate of /metrics not be read. */
 async function listen(
-  { metricsPort, healthProbePort, maxConnections }: ControllerOptions,
-  metricsPages: HttpHandler,
-  probePages: HttpHandler,
+  { metricsPort, metricsCertPath, healthProbePort, maxConnections }: ControllerOptions,
+  pages: { readonly metrics: HttpHandler; readonly probes: HttpHandler },
+  surroundings: { readonly config: LoadedKubeConfig; readonly clock: SystemClock; readonly logger: Logger },
+  signal: AbortSignal,
 ): Promise<readonly SocketServer[]> {
   const guard = { connections: maxConnections, bodyBytes: longestBodyBytes, requestMs: longestRequestMs }
-  const open = async (flag: string, port: number, handler: HttpHandler) =>
-    await serveHttp(handler, { host: '0.0.0.0', port, guard }).catch((cause: Error) => {
+  const host = '0.0.0.0'
+  const open = async (flag: string, serve: () => Promise<SocketServer>) =>
+    await serve().catch((cause: Error) => {
       const message = `${cause.message}; choose another with --${flag}`
       throw new CliError(message, { cause, exitCode: startUpExitCode })
     })
-  const metrics = await open('metrics-port', metricsPort, metricsPages)
+  const metrics =
+    metricsCertPath === undefined
+      ? await open('metrics-port', () => serveHttp(pages.metrics, { host, port: metricsPort, guard }))
+      : await open('metrics-port or --metrics-cert-path', async () => {
+          const { serveSecurely } = await import('./secure-metrics.ts')
+          const { config, ...rest } = surroundings
+          const { transport } = config
+          const reviews = createClientReviews({ transport, clock: rest.clock, rate: reviewRate })
+          const port = { host, port: metricsPort, guard, folder: metricsCertPath }
+          return await serveSecurely(pages.metrics, port, { ...rest, reviews }, signal)
+        })
   try {
-    return [metrics, await open('health-probe-port', healthProbePort, probePages)]
+    const probing = () => serveHttp(pages.probes, { host, port: healthProbePort, guard })
+    return [metrics, await open('health-probe-port', probing)]
   } catch (error) {
     await metrics.close()
     throw error

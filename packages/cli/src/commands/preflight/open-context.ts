@@ -138,6 +138,9 @@ function settingsOf(tenon: RunningAutoscaler | undefined): ReadonlySet<RightsSet
       ? (['dynamicResources'] as const)
       : []),
     ...(compatibility === 'karpenter' ? [] : (['capacityQuota'] as const)),
+    ...(booleanWords.get(setting('metrics-secure', 'METRICS_SECURE')) === true
+      ? (['secureMetrics'] as const)
+      : []),
     ...(readsAutoscalers ? (['vpaPredictions'] as const) : []),
   ])
 }
