@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { homedir } from 'node:os'
-import { delimiter, dirname, join, relative } from 'node:path'
+import { basename, delimiter, dirname, join, relative } from 'node:path'
 import type { Clock } from '@tenon/runtime'
 import {
   buildFlags,
@@ -144,11 +144,11 @@ async function build(
   }
 }
 
-/** Copies the folder out of Go's module cache, so that it outlives the cache. */
+/** Copies the folders out of Go's module cache, so that they outlive the cache. */
 function keepManifests(
   go: string,
   module: GoModule,
-  folder: string,
+  folders: NonNullable<GoModule['manifests']>,
   bin: string,
   environment: Environment,
 ): void {
@@ -159,23 +159,21 @@ function keepManifests(
   } as const
   execFileSync(go, ['mod', 'download', module.path], options)
   const root = execFileSync(go, ['list', '-m', '-f', '{{.Dir}}', module.path], options).trim()
-  const from = join(root, folder)
-  for (const entry of readdirSync(from, { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile()) continue
-    const to = join(manifestsBeside(bin), relative(from, entry.parentPath))
-    mkdirSync(to, { recursive: true })
-    // Written instead of copied: Go's module cache is read-only, and a later build must be able to write here.
-    writeFileSync(join(to, entry.name), readFileSync(join(entry.parentPath, entry.name)))
+  for (const [name, folder] of Object.entries(folders)) {
+    const from = join(root, folder)
+    for (const entry of readdirSync(from, { recursive: true, withFileTypes: true })) {
+      if (!entry.isFile()) continue
+      const to = join(manifestsOf(join(bin, name)), relative(from, entry.parentPath))
+      mkdirSync(to, { recursive: true })
+      // Written instead of copied: Go's module cache is read-only, and a later build must be able to write here.
+      writeFileSync(join(to, entry.name), readFileSync(join(entry.parentPath, entry.name)))
+    }
   }
 }
 
 /** The manifests of the program at `binary`. */
 export function manifestsOf(binary: string): string {
-  return manifestsBeside(dirname(binary))
-}
-
-function manifestsBeside(bin: string): string {
-  return join(bin, '..', 'manifests')
+  return join(dirname(binary), '..', 'manifests', basename(binary))
 }
 
 /** The user's own settings must not change what is built under the same hash. */

@@ -17,6 +17,8 @@ export type ComponentName =
   | 'helm'
   | 'actionlint'
   | 'cluster-api-manager'
+  | 'kubeadm-bootstrap-manager'
+  | 'kubeadm-control-plane-manager'
 
 /** Go programs that share a `go.mod` in `control-plane/<folder>/`. */
 export interface GoModule {
@@ -27,8 +29,8 @@ export interface GoModule {
   readonly packages: Readonly<Partial<Record<ComponentName, string>>>
   /** Linker variables to set to the module's version. */
   readonly stamp: (version: string) => Readonly<Record<string, string>>
-  /** Folder in the module {@link path} that is kept beside the programs as `manifests/`. */
-  readonly manifests?: string
+  /** Folders in the module {@link path} that are kept beside the programs, as `manifests/<program>/`. */
+  readonly manifests?: Readonly<Partial<Record<ComponentName, string>>>
 }
 
 /** What a control plane needs in order to run. */
@@ -104,9 +106,17 @@ export const goModules = (environment: Environment): readonly GoModule[] => [
   {
     folder: 'cluster-api',
     path: 'sigs.k8s.io/cluster-api',
-    packages: { 'cluster-api-manager': 'sigs.k8s.io/cluster-api/core' },
+    packages: {
+      'cluster-api-manager': 'sigs.k8s.io/cluster-api/core',
+      'kubeadm-bootstrap-manager': 'sigs.k8s.io/cluster-api/bootstrap/kubeadm',
+      'kubeadm-control-plane-manager': 'sigs.k8s.io/cluster-api/controlplane/kubeadm',
+    },
     stamp: (version) => gitStamp(['sigs.k8s.io/cluster-api/version'], version),
-    manifests: 'core/config',
+    manifests: {
+      'cluster-api-manager': 'core/config',
+      'kubeadm-bootstrap-manager': 'bootstrap/kubeadm/config',
+      'kubeadm-control-plane-manager': 'controlplane/kubeadm/config',
+    },
   },
 ]
 

@@ -42,7 +42,7 @@ const notDeleted: SelectorTerm = { key: '.metadata.deletionTimestamp', operator:
 /**
  * kwok's configuration file. Any node that is not Ready becomes Ready and keeps its capacity (operations sheet,
  * 12.5); bound pods run, pods of Jobs complete, deleted pods are removed immediately.
- * @param kubeletVersion reported by nodes, such as `v1.36.3`.
+ * @param kubeletVersion reported by nodes that were created without one, such as `v1.36.3`.
  */
 export function kwokStages(kubeletVersion: string, delays: KwokDelays = defaultKwokDelays): string {
   const stages = [
@@ -128,7 +128,7 @@ allocatable: {{ with .status.allocatable }}{{ YAML . 1 }}{{ else }}{ cpu: "32", 
 nodeInfo:
   architecture: {{ or (index $labels "kubernetes.io/arch") "amd64" | Quote }}
   operatingSystem: {{ or (index $labels "kubernetes.io/os") "linux" | Quote }}
-  kubeletVersion: ${JSON.stringify(kubeletVersion)}
+  kubeletVersion: {{ or (index (or .status.nodeInfo dict) "kubeletVersion") ${JSON.stringify(kubeletVersion)} | Quote }}
   kubeProxyVersion: ""
   containerRuntimeVersion: {{ printf "kwok://%s" Version | Quote }}
   kernelVersion: kwok

@@ -54,14 +54,16 @@ export class ClusterApiAutoscalerStand {
     this.#folder = folder
   }
 
-  /** Starts Cluster API in a cluster without nodes; does not start the autoscaler. */
+  /**
+   * Starts Cluster API with kubeadm's providers, in a cluster that has the nodes of a control plane at most; does not
+   * start the autoscaler.
+   */
   static async open(controlPlane: {
     readonly kubeconfigPath: string
     readonly binDir: string
   }): Promise<ClusterApiAutoscalerStand> {
-    const hub = await ClusterApiHub.open({ kubeconfigPath: controlPlane.kubeconfigPath })
+    const hub = await ClusterApiHub.open({ kubeconfigPath: controlPlane.kubeconfigPath, isKubeadm: true })
     hub.infrastructure.startupTaints = []
-    await tearOut(hub.workload, kinds.node)
     const folder = mkdtempSync(join(tmpdir(), 'tenon-cluster-api-'))
     const autoscaler = new ClusterAutoscalerProcess({
       controlPlane,
@@ -134,6 +136,11 @@ export class ClusterApiAutoscalerStand {
     return (await this.hub.client.get(capiKinds.machineDeployment, { namespace: fleet, name }))?.spec.replicas
   }
 
+  /** Nodes of workers. */
+  async workers(): Promise<readonly Node[]> {
+    return (await this.hub.workload.list(kinds.node)).filter((node) => !isOfControlPlane(node))
+  }
+
   node(name: string): Promise<Node | undefined> {
     return this.hub.workload.get(kinds.node, { name })
   }
@@ -201,8 +208,29 @@ export class ClusterApiAutoscalerStand {
     })
   }
 
-  /** Each Machine has its Node, each Node its Machine, each group as many Machines as replicas. */
-  async assertExact(): Promise<void> {
+  /** The token with which a Machine's bootstrap data let its kubelet join; undefined if they do not. */
+  async joinToken({ metadata, spec }: Machine): Promise<string | undefined> {
+    const { namespace = '' } = metadata
+    const key = { namespace, name: spec.bootstrap.dataSecretName ?? '' }
+    const secret = await this.hub.client.get(kinds.secret, key)
+    const userData = Buffer.from(secret?.data?.['value'] ?? '', 'base64').toString()
+    return /kubeadm join/.test(userData) ? /token: (\S+)/.exec(userData)?.[1] : undefined
+  }
+
+  /**
+   * Waits until each Machine has its Node, each Node its Machine, and each group as many Machines as replicas: a surplus
+   * node may be on its way out.
+   */
+  async untilExact(): Promise<void> {
+    const isExact = () =>
+      this.#assertExact().then(
+        () => true,
+        () => false,
+      )
+    await this.until('Machines, Nodes and replicas agree', isExact).catch(() => this.#assertExact())
+  }
+
+  async #assertExact(): Promise<void> {
     const machines = await this.hub.client.list(capiKinds.machine)
     const nodes = await this.hub.workload.list(kinds.node)
     assert.equal(machines.length, nodes.length)
@@ -238,3 +266,6 @@ export class ClusterApiAutoscalerStand {
       await ignoringGone(workload.delete(kinds.node, keyOf(metadata)))
   }
 }
+
+const isOfControlPlane = ({ metadata }: Node): boolean =>
+  metadata.labels?.['node-role.kubernetes.io/control-plane'] !== undefined

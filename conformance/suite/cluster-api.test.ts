@@ -386,17 +386,17 @@ describe('Cluster API', () => {
     await hub.addMachineDeployment({ name: 'killed' })
     await hub.scale('killed', 5)
     await hub.until('the first Machine is made', async () => (await namesOf('killed')).length > 0)
-    await hub.stopManager('SIGKILL')
+    await hub.stopManagers('SIGKILL')
     await assert.rejects(hub.scale('killed', 6), (error) => isKubeError(error, 'server'))
     assert.notEqual(await deploymentOf('killed'), undefined, 'reads in the stored version are answered')
-    await hub.startManager()
+    await hub.startManagers()
     await hub.untilRunning('killed', 5)
     await hub.scale('killed', 1)
     await hub.until('the first Machine goes', async () =>
       (await hub.machines('killed')).some(({ metadata }) => metadata.deletionTimestamp !== undefined),
     )
-    await hub.stopManager('SIGKILL')
-    await hub.startManager()
+    await hub.stopManagers('SIGKILL')
+    await hub.startManagers()
     await hub.untilRunning('killed', 1)
     await hub.until('only the node of the Machine is left', async () => {
       const nodes = await hub.workload.list(kinds.node)

@@ -1,6 +1,6 @@
 /**
- * `tenon cluster-autoscaler --cloud-provider=clusterapi` with the real controllers of Cluster API, with the arguments and
- * the rights of Cluster Autoscaler's example manifest.
+ * `tenon cluster-autoscaler --cloud-provider=clusterapi` with the real controllers of Cluster API, kubeadm's included,
+ * with the arguments and the rights of Cluster Autoscaler's example manifest.
  */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
@@ -9,6 +9,7 @@ import { rfc3339 } from '@tenon/runtime'
 import { fleet } from '../src/cluster-api/hub.ts'
 import { managementRoleWithoutSets } from '../src/cluster-api/example-rights.ts'
 import { capiKinds, type Machine } from '../src/cluster-api/kinds.ts'
+import { controlPlaneOf } from '../src/cluster-api/machine-history.ts'
 import { sharedControlPlane } from './cluster.ts'
 import { ClusterApiAutoscalerStand } from './cluster-api-autoscaler-stand.ts'
 
@@ -23,6 +24,8 @@ const load = { zero: 24, workers: 24, rolling: 12, lone: 4 }
 describe('tenon cluster-autoscaler on Cluster API', () => {
   let controlPlane: Awaited<ReturnType<typeof sharedControlPlane>>
   let stand: ClusterApiAutoscalerStand
+  /** The control plane's Machines once it is complete. */
+  let atControlPlane: readonly Machine[] = []
 
   const nameOf = ({ metadata }: Machine) => metadata.name
   const going = (machines: readonly Machine[]) =>
@@ -114,6 +117,10 @@ describe('tenon cluster-autoscaler on Cluster API', () => {
     )
     await stand.kill()
     await stand.until('all pods run', () => stand.areRunning(load))
+    await stand.until('the control plane has all its Machines', async () => {
+      atControlPlane = await stand.hub.controlPlaneMachines()
+      return atControlPlane.length === 3
+    })
     await stand.until('no Machine is on its way', async () => {
       const machines = await stand.hub.client.list(capiKinds.machine)
       return machines.every(({ status, metadata }) => status?.nodeRef && !metadata.deletionTimestamp)
@@ -123,7 +130,15 @@ describe('tenon cluster-autoscaler on Cluster API', () => {
       const least = Math.ceil(pods / podsPerNode)
       assert.ok(length === least || length === least + 1, `${length} Machines of ${group}`)
     }
-    await stand.assertExact()
+    await stand.untilExact()
+    for (const machine of await stand.machines('zero')) {
+      const [id] = (await stand.joinToken(machine))?.split('.') ?? []
+      const key = { namespace: 'kube-system', name: `bootstrap-token-${id}` }
+      assert.ok(
+        await stand.hub.workload.get(kinds.secret, key),
+        `${nameOf(machine)} joins with its own token`,
+      )
+    }
   })
 
   test('a MachineHealthCheck replaces a Machine, and a rollout is stuck behind a budget; all pods run again', async () => {
@@ -195,8 +210,8 @@ describe('tenon cluster-autoscaler on Cluster API', () => {
     await stand.scalePods('rolling', 0)
     await hub.workload.delete(kinds.podDisruptionBudget, { namespace: 'default', name: 'rolling' })
     await untilSizes({ zero: 0, workers: 1, lone: 0, rolling: 1, [classy]: 1 })
-    await stand.until('the nodes are gone', async () => (await hub.workload.list(kinds.node)).length === 3)
-    await stand.assertExact()
+    await stand.until('the nodes are gone', async () => (await stand.workers()).length === 3)
+    await stand.untilExact()
   })
 
   test('CAG-14 a malformed annotation, a missing right and a hub that fails stop one group each, and are told', async () => {
@@ -246,6 +261,7 @@ describe('tenon cluster-autoscaler on Cluster API', () => {
     assert.deepEqual([...new Set(reasons)].toSorted(), [
       'classy: marked by Tenon',
       'classy: rollout',
+      'control plane of classy: rollout',
       'lone: marked by Tenon',
       'rolling: marked by Tenon',
       'rolling: rollout',
@@ -257,12 +273,30 @@ describe('tenon cluster-autoscaler on Cluster API', () => {
     assert.deepEqual(stand.history.undercuts(), [])
   })
 
+  test('CAG-28 the Machines of control planes were never touched, nor named in the log', async () => {
+    const { hub, history, autoscaler } = stand
+    const uids = (machines: readonly Machine[]) => new Set(machines.map(({ metadata }) => metadata.uid))
+    assert.deepEqual(uids(await hub.controlPlaneMachines()), uids(atControlPlane))
+    assert.ok(history.writers('workers').has('tenon'))
+    for (const cluster of [fleet, classy])
+      assert.ok(!history.writers(controlPlaneOf(cluster)).has('tenon'), cluster)
+    for (const machine of atControlPlane) {
+      const { spec, metadata } = (await stand.node(nodeNameOf(machine))) ?? {}
+      assert.deepEqual(
+        spec?.taints?.map(({ key }) => key),
+        ['node-role.kubernetes.io/control-plane'],
+      )
+      assert.ok(metadata?.managedFields?.every(({ manager }) => manager !== 'tenon'))
+      assert.doesNotMatch(autoscaler.log(), new RegExp(nodeNameOf(machine)))
+    }
+  })
+
   test('CAS-38 once it has ended, nothing is left that the Go program would stumble over', async () => {
     const { client, workload } = stand.hub
     assert.equal(await stand.autoscaler.end('SIGTERM'), 0)
     assert.equal(await stand.status(), '')
     assert.doesNotMatch(stand.autoscaler.log(), /bug in the loop|an iteration threw/)
-    for (const { metadata, spec } of await workload.list(kinds.node))
+    for (const { metadata, spec } of await stand.workers())
       assert.deepEqual([metadata.name, spec?.taints ?? []], [metadata.name, []])
     for (const { metadata } of await client.list(capiKinds.machine))
       assert.equal(metadata.annotations?.[deleteMachine], undefined, metadata.name)

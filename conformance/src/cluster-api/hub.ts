@@ -1,20 +1,24 @@
 /** A management cluster with the real controllers of Cluster API, and the tests' own infrastructure provider. */
-import type { KubeObject, ResourceList, Taint } from '@tenon/api'
+import { type KubeObject, kinds, type ResourceList, type Taint } from '@tenon/api'
 import { createKubeClient, type KubeClient, loadKubeConfig, type WatchingKubeClient } from '@tenon/kube'
 import { SystemClock } from '@tenon/runtime'
 import { TestInfrastructure } from './infrastructure.ts'
-import { ignoringGone, install, keyOf, uninstall } from './installation.ts'
+import { ignoringGone, install, keyOf, tearOut, uninstall } from './installation.ts'
 import {
   capiKinds,
+  isControlPlane,
   type Machine,
   type MachineDeployment,
   type MachineSet,
-  ownReference,
+  kubeadmKinds,
+  referenceTo,
   testKinds,
 } from './kinds.ts'
-import { CoreManager } from './manager.ts'
+import { uninitialize } from './kubeadm.ts'
+import { Managers } from './manager.ts'
 import {
   bootstrapSecret,
+  type ClusterParts,
   createCluster,
   createTopology,
   createWithStatus,
@@ -22,8 +26,13 @@ import {
 } from './workload-cluster.ts'
 
 export interface HubOptions {
-  /** Of the management cluster; the manager logs to its `logs/`. */
+  /** Of the management cluster; the managers log to its `logs/`. */
   readonly kubeconfigPath: string
+  /**
+   * Whether kubeadm's providers create control planes and bootstrap data; otherwise both exist already, as with a
+   * managed control plane.
+   */
+  readonly isKubeadm?: boolean
   /** Of the cluster that the Machines join; default: the management cluster. */
   readonly workloadKubeconfigPath?: string
 }
@@ -54,6 +63,7 @@ export interface MachineDeploymentParts {
 
 /** The name of the Cluster and of its namespace. */
 export const fleet = 'fleet'
+const kubeadmManagers = ['kubeadm-bootstrap-manager', 'kubeadm-control-plane-manager'] as const
 const defaultCapacity = { cpu: '2', memory: '4Gi', pods: '110', 'ephemeral-storage': '20Gi' }
 const pollMs = 100
 const waitMs = 120_000
@@ -66,20 +76,22 @@ export class ClusterApiHub {
   readonly clock = new SystemClock()
   /** Kubernetes version of machines, unless their MachineDeployment has one: that of the workload cluster. */
   #version = ''
-  readonly #manager: CoreManager
+  readonly #managers: Managers
   /** Kubeconfig of the workload cluster. */
   readonly #nodesAt: string
+  readonly #isKubeadm: boolean
   readonly #close: () => void
 
   private constructor(
-    manager: CoreManager,
+    managers: Managers,
     client: WatchingKubeClient,
     workload: KubeClient,
-    nodesAt: string,
+    { nodesAt, isKubeadm }: { readonly nodesAt: string; readonly isKubeadm: boolean },
     close: () => void,
   ) {
-    this.#manager = manager
+    this.#managers = managers
     this.#nodesAt = nodesAt
+    this.#isKubeadm = isKubeadm
     this.client = client
     this.workload = workload
     this.infrastructure = new TestInfrastructure(client, workload, this.clock)
@@ -88,10 +100,11 @@ export class ClusterApiHub {
 
   /**
    * Installs the CRDs, starts controllers, webhooks and infrastructure, and creates a Cluster named {@link
-   * fleet} that is the workload cluster.
+   * fleet} that is the workload cluster, without the nodes that others left there.
    * @throws GoMissingError, BuildFailedError, ProcessEndedError
    */
-  static async open({ kubeconfigPath, workloadKubeconfigPath }: HubOptions): Promise<ClusterApiHub> {
+  static async open(options: HubOptions): Promise<ClusterApiHub> {
+    const { kubeconfigPath, workloadKubeconfigPath, isKubeadm = false } = options
     const clock = new SystemClock()
     const nodesAt = workloadKubeconfigPath ?? kubeconfigPath
     const connect = (kubeconfig: string) => {
@@ -100,18 +113,24 @@ export class ClusterApiHub {
       const client = createKubeClient({ transport, clock, userAgent: 'cluster-api-stand' })
       return { client, close: () => config.close() }
     }
-    const manager = await CoreManager.prepare(kubeconfigPath, clock)
+    const managers = await Managers.prepare(
+      ['cluster-api-manager', ...(isKubeadm ? kubeadmManagers : [])],
+      kubeconfigPath,
+      clock,
+    )
     const [management, workload] = [connect(kubeconfigPath), connect(nodesAt)]
-    const hub = new ClusterApiHub(manager, management.client, workload.client, nodesAt, () => {
+    const close = () => {
       management.close()
       workload.close()
-    })
+    }
+    const hub = new ClusterApiHub(managers, management.client, workload.client, { nodesAt, isKubeadm }, close)
     try {
       hub.#version = await hub.workload.serverVersion()
-      await install(hub.client, manager.manifests, clock)
-      await manager.start()
+      await tearOut(hub.workload, kinds.node)
+      await install(hub.client, managers.manifests, clock)
+      await managers.start()
       hub.infrastructure.start()
-      await createCluster(hub.client, fleet, nodesAt)
+      await createCluster(hub.client, hub.#cluster(fleet))
       await hub.until('the Cluster is reached', () => isReached(hub.client, fleet))
     } catch (error) {
       await hub.close()
@@ -120,13 +139,13 @@ export class ClusterApiHub {
     return hub
   }
 
-  startManager(): Promise<void> {
-    return this.#manager.start()
+  startManagers(): Promise<void> {
+    return this.#managers.start()
   }
 
-  /** While it is stopped, the API server rejects writes of its kinds, as no webhook responds. */
-  stopManager(signal: 'SIGKILL' | 'SIGTERM' = 'SIGTERM'): Promise<void> {
-    return this.#manager.stop(signal)
+  /** While they are stopped, the API server rejects writes of their kinds, as no webhook responds. */
+  stopManagers(signal: 'SIGKILL' | 'SIGTERM' = 'SIGTERM'): Promise<void> {
+    return this.#managers.stop(signal)
   }
 
   /** Creates a MachineDeployment with its own template, in v1beta2. */
@@ -165,7 +184,7 @@ export class ClusterApiHub {
     nodeLabels = {},
   }: MachineDeploymentParts): Promise<void> {
     const machine = { capacity, nodeLabels }
-    await createTopology(this.client, { name, version: this.#version, annotations, machine }, this.#nodesAt)
+    await createTopology(this.client, { ...this.#cluster(name), annotations, machine })
     await this.until(`Cluster ${name} is reached`, () => isReached(this.client, name))
   }
 
@@ -175,6 +194,16 @@ export class ClusterApiHub {
     const patch = { spec: { topology: { version } } }
     await this.client.patch(capiKinds.cluster, { namespace: name, name }, patch)
     return version
+  }
+
+  #cluster(name: string): ClusterParts {
+    return {
+      name,
+      version: this.#version,
+      isKubeadm: this.#isKubeadm,
+      kubeconfigPath: this.#nodesAt,
+      nowMs: this.clock.now(),
+    }
   }
 
   /** Creates a template of the infrastructure; returns that of its Machines. */
@@ -188,8 +217,10 @@ export class ClusterApiHub {
     })
     const spec = {
       clusterName: namespace,
-      bootstrap: { dataSecretName: bootstrapSecret },
-      infrastructureRef: ownReference(testKinds.machineTemplate.kind, name),
+      bootstrap: this.#isKubeadm
+        ? { configRef: referenceTo(kubeadmKinds.configTemplate, namespace) }
+        : { dataSecretName: bootstrapSecret },
+      infrastructureRef: referenceTo(testKinds.machineTemplate, name),
       ...(parts.version !== '' && { version: parts.version ?? this.#version }),
     }
     return { metadata: parts.template ?? {}, spec }
@@ -229,7 +260,16 @@ export class ClusterApiHub {
     }
   }
 
-  /** Ends all faults, deletes all MachineDeployments and waits until their Machines are gone. */
+  /** The Machines of the control plane of {@link fleet}; none if it has no KubeadmControlPlane. */
+  async controlPlaneMachines(): Promise<readonly Machine[]> {
+    const machines = await this.client.list(capiKinds.machine, { namespace: fleet })
+    return machines.filter(isControlPlane)
+  }
+
+  /**
+   * Ends all faults, deletes all MachineDeployments and waits until their Machines are gone; those of a control
+   * plane stay.
+   */
   async clear(): Promise<void> {
     this.infrastructure.faults.clear()
     // A topology would make its MachineDeployment anew.
@@ -244,7 +284,8 @@ export class ClusterApiHub {
     await this.until('no Machine is left', async () => {
       const left = [capiKinds.machineDeployment, capiKinds.machineSet, capiKinds.machine]
       const lists = await Promise.all(left.map((type) => this.client.list<KubeObject>(type)))
-      return lists.every((list) => list.length === 0)
+      const controlPlane = await this.controlPlaneMachines()
+      return lists.flat().length === controlPlane.length
     })
     for (const { metadata } of await this.client.list(testKinds.machineTemplate))
       await ignoringGone(this.client.delete(testKinds.machineTemplate, keyOf(metadata)))
@@ -253,9 +294,10 @@ export class ClusterApiHub {
   /** Stops everything and uninstalls Cluster API; nodes of remaining Machines stay. */
   async close(): Promise<void> {
     await this.infrastructure.stop()
-    await this.#manager.stop()
-    await uninstall(this.client, this.#manager.manifests)
-    this.#manager.close()
+    if (this.#isKubeadm) await uninitialize(this.workload)
+    await this.#managers.stop()
+    await uninstall(this.client, this.#managers.manifests)
+    this.#managers.close()
     this.#close()
   }
 }

@@ -2,10 +2,12 @@
  * The tests' own infrastructure provider: creates an instance and a Node for each TestMachine. It follows
  * Cluster API's contract for infrastructure machines, and can be slow or fail.
  */
-import { type KubeObject, kinds, type Node, type ResourceType, type Taint } from '@tenon/api'
+import { type KubeObject, kinds, type Node, type ResourceType, type Secret, type Taint } from '@tenon/api'
 import { isKubeError, type KubeClient } from '@tenon/kube'
 import { type Clock, rfc3339 } from '@tenon/runtime'
-import { type TestMachine, testKinds } from './kinds.ts'
+import { ignoringGone, ignoringPresent } from './installation.ts'
+import { capiKinds, isControlPlane, type TestMachine, testKinds } from './kinds.ts'
+import { initialize, runStaticPods } from './kubeadm.ts'
 import { bootstrapSecret } from './workload-cluster.ts'
 
 /** Duration of each step in milliseconds. */
@@ -25,9 +27,17 @@ interface Reporting extends KubeObject {
   readonly status?: { readonly initialization?: object }
 }
 
+/** With what an instance boots. */
+interface Bootstrap {
+  /** Kubernetes version of its Machine. */
+  readonly version: string
+  readonly userData: string
+}
+
 interface Instance {
   /** When it was first seen, in monotonic time. */
   readonly seenAt: number
+  bootstrap?: Bootstrap
   launchedAt?: number
   terminatedAt?: number
   hasJoined: boolean
@@ -36,10 +46,12 @@ interface Instance {
 
 const pollMs = 100
 const finalizer = 'infrastructure.tenon.test/instance'
+/** kubeadm's bootstrap data ask for it; Cluster API's controllers remove it once they have set the Node's labels. */
+const uninitializedTaint: Taint = { key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule' }
 
 export class TestInfrastructure {
   pace: Pace = { launchMs: 200, bootMs: 300, terminateMs: 200 }
-  /** With which kubelets register besides those of their template; the default is that of Karpenter's nodes. */
+  /** With which workers register besides those of their template; the default is that of Karpenter's nodes. */
   startupTaints: readonly Taint[] = [{ key: 'karpenter.sh/unregistered', effect: 'NoExecute' }]
   /** Faults of all unfinished machines of a MachineDeployment, by its name. */
   readonly faults = new Map<string, Fault>()
@@ -129,6 +141,9 @@ export class TestInfrastructure {
 
   async #launch(machine: TestMachine, instance: Instance): Promise<void> {
     if (this.#clock.monotonic() - instance.seenAt < this.pace.launchMs) return
+    const bootstrap = instance.bootstrap ?? (await this.#bootstrapOf(machine))
+    if (bootstrap === undefined) return
+    instance.bootstrap = bootstrap
     const key = keyOf(machine)
     if (this.#faultOf(machine) === 'noCapacity') {
       if (instance.isRefused) return
@@ -137,6 +152,7 @@ export class TestInfrastructure {
       await this.#hub.patch(testKinds.machine, key, { status: { conditions } }, { subresource: 'status' })
       return
     }
+    if (bootstrap.userData.includes('kubeadm init')) await initialize(this.#workload, bootstrap.version)
     await this.#hub.patch(testKinds.machine, key, { spec: { providerID: providerIdOf(machine) } })
     const addresses = [{ type: 'InternalIP', address: '127.0.0.1' }]
     const conditions = [this.#ready('True', 'Provisioned', '')]
@@ -144,10 +160,25 @@ export class TestInfrastructure {
     await this.#hub.patch(testKinds.machine, key, { status }, { subresource: 'status' })
   }
 
+  /** Undefined until the bootstrap provider has generated the data. */
+  async #bootstrapOf({ metadata }: TestMachine): Promise<Bootstrap | undefined> {
+    const { namespace = '', ownerReferences = [] } = metadata
+    const { name = '' } = ownerReferences.find(({ kind }) => kind === 'Machine') ?? {}
+    const { spec } = (await this.#hub.get(capiKinds.machine, { namespace, name })) ?? {}
+    if (spec?.bootstrap.dataSecretName === undefined) return undefined
+    const key = { namespace, name: spec.bootstrap.dataSecretName }
+    const secret: Secret | undefined = await this.#hub.get(kinds.secret, key)
+    if (secret === undefined) return undefined
+    const userData = Buffer.from(secret.data?.['value'] ?? '', 'base64').toString()
+    return { version: spec.version ?? '', userData }
+  }
+
   /** Acts as kubelet: registers once, with its configuration. */
   async #join(machine: TestMachine, instance: Instance): Promise<void> {
     const { name } = machine.metadata
     const { capacity = {}, nodeLabels, nodeTaints = [] } = machine.spec
+    const { userData = '', version = '' } = instance.bootstrap ?? {}
+    const kubeadmTaints = userData.includes(uninitializedTaint.key) ? [uninitializedTaint] : []
     const labels = {
       'kubernetes.io/hostname': name,
       'kubernetes.io/arch': 'amd64',
@@ -160,13 +191,12 @@ export class TestInfrastructure {
       metadata: { name, labels, annotations: { 'kwok.x-k8s.io/node': 'fake' } },
       spec: {
         providerID: providerIdOf(machine),
-        taints: [...this.startupTaints, ...nodeTaints],
+        taints: [...(isControlPlane(machine) ? [] : this.startupTaints), ...nodeTaints, ...kubeadmTaints],
       },
-      status: { capacity, allocatable: capacity },
+      status: { capacity, allocatable: capacity, nodeInfo: { kubeletVersion: version } },
     }
-    await this.#workload.create(kinds.node, node).catch((error: unknown) => {
-      if (!isKubeError(error, 'alreadyExists')) throw error
-    })
+    await ignoringPresent(this.#workload.create(kinds.node, node))
+    if (isControlPlane(machine)) await runStaticPods(this.#workload, name)
     instance.hasJoined = true
   }
 
@@ -174,11 +204,7 @@ export class TestInfrastructure {
     const now = this.#clock.monotonic()
     instance.terminatedAt ??= now
     if (now - instance.terminatedAt < this.pace.terminateMs) return
-    await this.#hub
-      .patch(testKinds.machine, keyOf(machine), { metadata: { finalizers: null } })
-      .catch((error: unknown) => {
-        if (!isKubeError(error, 'notFound')) throw error
-      })
+    await ignoringGone(this.#hub.patch(testKinds.machine, keyOf(machine), { metadata: { finalizers: null } }))
     this.#instances.delete(machine.metadata.uid ?? '')
   }
 

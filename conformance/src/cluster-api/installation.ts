@@ -5,12 +5,13 @@ import type { Clock } from '@tenon/runtime'
 import { applyCrds } from '../scheduling-proof/autoscaler.ts'
 import { proofKinds } from '../scheduling-proof/objects.ts'
 import { infrastructureCrds } from './crds.ts'
-import { capiKinds, testKinds } from './kinds.ts'
-import { type CoreManifests, webhookKind } from './manifests.ts'
+import { capiKinds, kubeadmKinds, testKinds } from './kinds.ts'
+import { type ManagerManifests, webhookKind } from './manifests.ts'
 
 const { customResourceDefinition } = proofKinds
 const clearedKinds: readonly ResourceType[] = [
   ...Object.values(testKinds),
+  ...Object.values(kubeadmKinds),
   capiKinds.machine,
   capiKinds.machineSet,
   capiKinds.machineDeployment,
@@ -19,18 +20,18 @@ const clearedKinds: readonly ResourceType[] = [
   capiKinds.clusterClass,
 ]
 
-/** Installs CRDs and webhooks; until the manager runs, the API server rejects all objects of these kinds. */
-export async function install(client: KubeClient, manifests: CoreManifests, clock: Clock): Promise<void> {
+/** Installs CRDs and webhooks; until the managers run, the API server rejects all objects of these kinds. */
+export async function install(client: KubeClient, manifests: ManagerManifests, clock: Clock): Promise<void> {
   await applyCrds(client, clock, [...manifests.crds, ...infrastructureCrds])
   for (const configuration of manifests.webhooks)
     await client.create(webhookKind(configuration), configuration)
 }
 
 /**
- * Force-deletes everything; the manager must have been stopped. CRDs without a conversion webhook would block
+ * Force-deletes everything; the managers must have been stopped. CRDs without a conversion webhook would block
  * the watches of Kubernetes' controllers.
  */
-export async function uninstall(client: KubeClient, manifests: CoreManifests): Promise<void> {
+export async function uninstall(client: KubeClient, manifests: ManagerManifests): Promise<void> {
   for (const configuration of manifests.webhooks)
     await ignoringGone(client.delete(webhookKind(configuration), configuration.metadata))
   for (const { metadata } of manifests.crds) {
@@ -64,5 +65,11 @@ export function keyOf({ name, namespace }: KubeObject['metadata']): ObjectKey {
 export async function ignoringGone(work: Promise<unknown>): Promise<void> {
   await work.catch((error: unknown) => {
     if (!isKubeError(error, 'notFound')) throw error
+  })
+}
+
+export async function ignoringPresent(work: Promise<unknown>): Promise<void> {
+  await work.catch((error: unknown) => {
+    if (!isKubeError(error, 'alreadyExists')) throw error
   })
 }

@@ -18,7 +18,7 @@ interface Condition {
 
 interface MachineSpec {
   readonly clusterName: string
-  readonly bootstrap: { readonly dataSecretName?: string }
+  readonly bootstrap: { readonly dataSecretName?: string; readonly configRef?: Reference }
   readonly infrastructureRef: Reference
   readonly providerID?: string
   readonly failureDomain?: string
@@ -81,6 +81,11 @@ export interface Cluster extends KubeObject {
   }
 }
 
+export interface KubeadmControlPlane extends KubeObject {
+  readonly spec: { readonly replicas?: number; readonly version?: string }
+  readonly status?: { readonly conditions?: readonly Condition[] }
+}
+
 /** A machine of the tests' infrastructure, as in its template. */
 interface TestMachineSpec {
   readonly providerID?: string
@@ -139,6 +144,14 @@ export const capiKinds = {
   },
 } as const
 
+/** Kinds of the kubeadm bootstrap and control plane providers. */
+export const kubeadmKinds = {
+  config: served(`bootstrap.${group}`, 'v1beta2', 'KubeadmConfig'),
+  configTemplate: served(`bootstrap.${group}`, 'v1beta2', 'KubeadmConfigTemplate'),
+  controlPlane: served<KubeadmControlPlane>(`controlplane.${group}`, 'v1beta2', 'KubeadmControlPlane'),
+  controlPlaneTemplate: served(`controlplane.${group}`, 'v1beta2', 'KubeadmControlPlaneTemplate'),
+} as const
+
 export const testKinds = {
   cluster: own('TestCluster'),
   clusterTemplate: own('TestClusterTemplate'),
@@ -151,8 +164,12 @@ export const testKinds = {
 } as const
 
 /** A reference in v1beta2. */
-export const ownReference = (kind: string, name: string): Reference => ({
-  apiGroup: infrastructureGroup,
+export const referenceTo = ({ group: apiGroup, kind }: ResourceType, name: string): Reference => ({
+  apiGroup,
   kind,
   name,
 })
+
+/** Whether a Machine, or its TestMachine, belongs to a KubeadmControlPlane. */
+export const isControlPlane = ({ metadata }: KubeObject): boolean =>
+  metadata.labels?.['cluster.x-k8s.io/control-plane'] !== undefined

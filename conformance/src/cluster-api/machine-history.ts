@@ -5,7 +5,7 @@
 import type { KubeObject, ResourceType } from '@tenon/api'
 import { isKubeError, type WatchEvent, type WatchingKubeClient } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
-import { capiKinds, type Machine, type MachineDeployment, type MachineSet } from './kinds.ts'
+import { capiKinds, isControlPlane, type Machine, type MachineDeployment, type MachineSet } from './kinds.ts'
 
 const deleteMachine = 'cluster.x-k8s.io/delete-machine'
 const revision = 'machinedeployment.clusters.x-k8s.io/revision'
@@ -31,7 +31,7 @@ type DeletionReason =
 
 export interface Deletion {
   readonly machine: string
-  /** The MachineDeployment; for others the owner. */
+  /** The MachineDeployment; for others the owner, or {@link controlPlaneOf} a Cluster. */
   readonly group: string
   readonly reason: DeletionReason
 }
@@ -42,6 +42,9 @@ export interface Undercut {
   readonly replicas: number
   readonly inUse: readonly string[]
 }
+
+/** The group of a control plane's Machines. */
+export const controlPlaneOf = (cluster: string): string => `control plane of ${cluster}`
 
 export class MachineHistory {
   readonly #client: WatchingKubeClient
@@ -80,6 +83,16 @@ export class MachineHistory {
 
   undercuts(): readonly Undercut[] {
     return this.#replay().undercuts
+  }
+
+  /** The programs that have ever written a field of a Machine of this group. */
+  writers(group: string): ReadonlySet<string> {
+    const machines = this.#changes.flatMap(({ object }) =>
+      object.kind === 'Machine' && ownerOf(object as Machine) === group ? [object] : [],
+    )
+    return new Set(
+      machines.flatMap(({ metadata }) => metadata.managedFields ?? []).map(({ manager }) => manager ?? ''),
+    )
   }
 
   async #watch(type: ResourceType<Recorded>, since: string): Promise<void> {
@@ -122,7 +135,7 @@ export class MachineHistory {
           deletions.push({
             machine: machine.metadata.name,
             group: ownerOf(machine),
-            reason: reasonOf(machine, sets),
+            reason: reasonOf(machine, sets, machines),
           })
         if (kind === 'deleted') machines.delete(key)
         else machines.set(key, machine)
@@ -156,11 +169,17 @@ const nameOf = ({ metadata }: KubeObject): string => metadata.name
 const isOwned = ({ metadata }: KubeObject): boolean =>
   metadata.ownerReferences?.some(({ kind }) => kind === 'MachineDeployment') === true
 
-function ownerOf({ metadata: { labels, ownerReferences } }: Machine): string {
+function ownerOf(machine: Machine): string {
+  const { labels, ownerReferences } = machine.metadata
+  if (isControlPlane(machine)) return controlPlaneOf(machine.spec.clusterName)
   return labels?.[deploymentName] ?? ownerReferences?.[0]?.name ?? ''
 }
 
-function reasonOf(machine: Machine, sets: ReadonlyMap<string, MachineSet>): DeletionReason {
+function reasonOf(
+  machine: Machine,
+  sets: ReadonlyMap<string, MachineSet>,
+  machines: ReadonlyMap<string, Machine>,
+): DeletionReason {
   const { annotations, namespace, ownerReferences = [] } = machine.metadata
   const mark = annotations?.[deleteMachine]
   const deployment = machine.metadata.labels?.[deploymentName]
@@ -176,6 +195,12 @@ function reasonOf(machine: Machine, sets: ReadonlyMap<string, MachineSet>): Dele
   const isFalse = (type: string) =>
     machine.status?.conditions?.some((each) => each.type === type && each.status === 'False') === true
   if (isFalse('HealthCheckSucceeded') && isFalse('OwnerRemediated')) return 'health check'
+  if (isControlPlane(machine)) {
+    const isReplaced = [...machines.values()].some(
+      (other) => ownerOf(other) === ownerOf(machine) && other.spec.version !== machine.spec.version,
+    )
+    return isReplaced ? 'rollout' : 'none'
+  }
   const own = ownerReferences.find(({ kind }) => kind === 'MachineSet')
   const set = sets.get(`MachineSet/${namespace}/${own?.name}`)
   return set !== undefined && revisionOf(set) < newest ? 'rollout' : 'none'

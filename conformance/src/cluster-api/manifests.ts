@@ -1,8 +1,8 @@
-/** CRDs and webhooks from Cluster API's module, redirected to a manager on loopback. */
+/** CRDs and webhooks from Cluster API's module, redirected to managers on loopback. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import type { KubeObject, ResourceType } from '@tenon/api'
-import { parseAllDocuments } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
 
 /** Where the API server reaches the manager, and the CA of its certificate. */
 export interface WebhookServer {
@@ -26,11 +26,15 @@ interface Configuration<Where> extends KubeObject {
   readonly webhooks: readonly Webhook<Where>[]
 }
 
+interface Kustomization {
+  readonly labels?: readonly { readonly pairs: Readonly<Record<string, string>> }[]
+}
+
 /** As in the module: with a Service. */
 type AtService = Configuration<{ readonly service: { readonly path: string } }>
 export type WebhookConfiguration = Configuration<{ readonly url: string; readonly caBundle?: string }>
 
-export interface CoreManifests {
+export interface ManagerManifests {
   readonly crds: readonly Definition[]
   readonly webhooks: readonly WebhookConfiguration[]
 }
@@ -48,24 +52,34 @@ export const webhookKind = ({
 
 /**
  * Reads what was kept when the manager was built.
- * @param folder its `manifests/`.
+ * @param folder its `manifests/`, named as the manager.
  * @throws Error if it does not exist
  */
-export function readManifests(folder: string, server: WebhookServer): CoreManifests {
+export function readManifests(folder: string, server: WebhookServer): ManagerManifests {
   const bases = join(folder, 'crd', 'bases')
+  const manager = basename(folder)
   if (!existsSync(bases)) {
     throw new Error(
-      `the CRDs of Cluster API are not in ${bases}; remove the program cluster-api-manager there to build both anew`,
+      `the CRDs of Cluster API are not in ${bases}; remove the program ${manager} there to build both anew`,
     )
   }
+  const { labels = [] } = parse(
+    readFileSync(join(folder, 'crd', 'kustomization.yaml'), 'utf8'),
+  ) as Kustomization
   const crds = readdirSync(bases)
     .filter((file) => file.endsWith('.yaml'))
     .flatMap((file) => documents(join(bases, file)) as readonly Definition[])
+    .map((crd) => labelled(crd, Object.assign({}, ...labels.map(({ pairs }) => pairs))))
   const webhooks = documents(join(folder, 'webhook', 'manifests.yaml')) as readonly AtService[]
   return {
     crds: crds.map((crd) => convertedBy(server, crd)),
-    webhooks: webhooks.map((configuration) => admittedBy(server, configuration)),
+    webhooks: webhooks.map((configuration) => admittedBy(server, configuration, manager)),
   }
+}
+
+/** Cluster API's controllers read from these labels which version follows which contract. */
+function labelled(crd: Definition, labels: Readonly<Record<string, string>>): Definition {
+  return { ...crd, metadata: { ...crd.metadata, labels: { ...crd.metadata.labels, ...labels } } }
 }
 
 /** Both versions are stored as one; the manager converts. */
@@ -74,11 +88,11 @@ function convertedBy(server: WebhookServer, crd: Definition): Definition {
   return { ...crd, spec: { ...crd.spec, conversion: { strategy: 'Webhook', webhook } } }
 }
 
-function admittedBy(server: WebhookServer, configuration: AtService): WebhookConfiguration {
+function admittedBy(server: WebhookServer, configuration: AtService, manager: string): WebhookConfiguration {
   const { webhooks, metadata } = configuration
   return {
     ...configuration,
-    metadata: { ...metadata, name: `cluster-api-${metadata.name}` },
+    metadata: { ...metadata, name: `${manager}-${metadata.name}` },
     webhooks: webhooks.map((webhook) => ({
       ...webhook,
       clientConfig: clientConfig(server, webhook.clientConfig.service.path),

@@ -1,45 +1,66 @@
 /** A Cluster in the management cluster, with everything it refers to. */
 import { readFileSync } from 'node:fs'
 import { KubeConfig } from '@kubernetes/client-node'
-import { type KubeObject, kinds, type ResourceType } from '@tenon/api'
-import { isKubeError, type KubeClient } from '@tenon/kube'
-import { type Cluster, capiKinds, ownReference, type TestMachineTemplate, testKinds } from './kinds.ts'
+import { type KubeObject, kinds, type ResourceType, type Secret } from '@tenon/api'
+import type { KubeClient } from '@tenon/kube'
+import { ignoringPresent } from './installation.ts'
+import {
+  type Cluster,
+  capiKinds,
+  kubeadmKinds,
+  type Reference,
+  referenceTo,
+  type TestMachineTemplate,
+  testKinds,
+} from './kinds.ts'
+import {
+  controlPlaneMachine,
+  controlPlaneSpec,
+  createControlPlane,
+  createEtcdSecrets,
+  workerSpec,
+} from './kubeadm.ts'
 
-/** The Secret with the bootstrap data of Machines; it exists already, so that no bootstrap provider is needed. */
+/** The Secret with the bootstrap data of Machines that no bootstrap provider serves. */
 export const bootstrapSecret = 'bootstrap'
 
 /** Creates the namespace of a Cluster of this name, and the Secrets that it and its Machines need. */
 async function createSecrets(client: KubeClient, name: string, kubeconfigPath: string): Promise<void> {
-  await client
-    .create(kinds.namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
-    .catch((error: unknown) => {
-      if (!isKubeError(error, 'alreadyExists')) throw error
-    })
+  await ignoringPresent(
+    client.create(kinds.namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }),
+  )
   const cluster = { 'cluster.x-k8s.io/cluster-name': name }
   const kubeconfig = readFileSync(kubeconfigPath, 'utf8')
   for (const [secret, value] of [
     [bootstrapSecret, '#!/bin/sh'],
     [`${name}-kubeconfig`, kubeconfig],
   ] as const) {
-    const object: KubeObject & { readonly type: string; readonly stringData: object } = {
+    const object: Secret = {
       apiVersion: 'v1',
       kind: 'Secret',
       metadata: { name: secret, namespace: name, labels: cluster },
-      type: 'cluster.x-k8s.io/secret',
+      // As a user's own: a KubeadmControlPlane takes one of Cluster API's type for its own and renews it.
+      type: 'Opaque',
       stringData: { value },
     }
-    await client.create(kinds.secret as ResourceType, object).catch((error: unknown) => {
-      if (!isKubeError(error, 'alreadyExists')) throw error
-    })
+    await ignoringPresent(client.create(kinds.secret, object))
   }
 }
 
-/**
- * Creates a Cluster whose infrastructure and control plane exist already, and its namespace; both have this
- * name.
- * @param kubeconfigPath how to reach the cluster.
- */
-export async function createCluster(client: KubeClient, name: string, kubeconfigPath: string): Promise<void> {
+export interface ClusterParts {
+  /** Of the Cluster and its namespace. */
+  readonly name: string
+  readonly version: string
+  /** Whether kubeadm's providers make its control plane and its bootstrap data; otherwise both exist already. */
+  readonly isKubeadm: boolean
+  /** How to reach the cluster. */
+  readonly kubeconfigPath: string
+  readonly nowMs: number
+}
+
+/** Creates a Cluster whose infrastructure exists already, and its namespace. */
+export async function createCluster(client: KubeClient, parts: ClusterParts): Promise<void> {
+  const { name, kubeconfigPath } = parts
   await createSecrets(client, name, kubeconfigPath)
   const metadata = { name, namespace: name }
   const controlPlaneEndpoint = endpointOf(kubeconfigPath)
@@ -48,56 +69,72 @@ export async function createCluster(client: KubeClient, name: string, kubeconfig
     spec: { controlPlaneEndpoint },
     status: { initialization: { provisioned: true } },
   })
-  await createWithStatus(client, testKinds.controlPlane, {
-    metadata,
-    spec: {},
-    status: { initialization: { controlPlaneInitialized: true }, externalManagedControlPlane: true },
-  })
+  const controlPlaneRef = parts.isKubeadm
+    ? await createControlPlane(client, parts)
+    : await createManagedControlPlane(client, name)
   const object: Cluster = {
     apiVersion: 'cluster.x-k8s.io/v1beta2',
     kind: 'Cluster',
     metadata,
     spec: {
       controlPlaneEndpoint,
-      infrastructureRef: ownReference(testKinds.cluster.kind, name),
-      controlPlaneRef: ownReference(testKinds.controlPlane.kind, name),
+      infrastructureRef: referenceTo(testKinds.cluster, name),
+      controlPlaneRef,
     },
   }
   await client.create(capiKinds.cluster, object)
 }
 
-export interface TopologyParts {
-  /** Of the Cluster, its namespace, its ClusterClass and its MachineDeployment. */
-  readonly name: string
-  readonly version: string
+async function createManagedControlPlane(client: KubeClient, name: string): Promise<Reference> {
+  await createWithStatus(client, testKinds.controlPlane, {
+    metadata: { name, namespace: name },
+    spec: {},
+    status: { initialization: { controlPlaneInitialized: true }, externalManagedControlPlane: true },
+  })
+  return referenceTo(testKinds.controlPlane, name)
+}
+
+export interface TopologyParts extends ClusterParts {
   readonly annotations: Readonly<Record<string, string>>
   readonly machine: TestMachineTemplate['spec']['template']['spec']
 }
 
-/** Creates a Cluster of a ClusterClass, with one MachineDeployment whose replicas the topology leaves to others. */
-export async function createTopology(
-  client: KubeClient,
-  { name, version, annotations, machine }: TopologyParts,
-  kubeconfigPath: string,
-): Promise<void> {
+/**
+ * Creates a Cluster of a ClusterClass, with one MachineDeployment whose replicas the topology leaves to others; all
+ * have the same name.
+ */
+export async function createTopology(client: KubeClient, parts: TopologyParts): Promise<void> {
+  const { name, version, isKubeadm, annotations, machine, kubeconfigPath } = parts
   await createSecrets(client, name, kubeconfigPath)
   const metadata = { name, namespace: name }
-  const reference = async (type: ResourceType, spec: object) => {
+  const reference = async (type: ResourceType, spec: object, of = name) => {
     const apiVersion = `${type.group}/${type.version}`
     const object: KubeObject & { readonly spec: object } = {
       apiVersion,
       kind: type.kind,
-      metadata,
+      metadata: { ...metadata, name: of },
       spec: { template: { spec } },
     }
     await client.create(type, object)
-    return { templateRef: { apiVersion, kind: type.kind, name } }
+    return { templateRef: { apiVersion, kind: type.kind, name: of } }
   }
   const infrastructure = await reference(testKinds.clusterTemplate, {
     controlPlaneEndpoint: endpointOf(kubeconfigPath),
   })
-  const controlPlane = await reference(testKinds.controlPlaneTemplate, {})
-  const bootstrap = await reference(testKinds.bootstrapTemplate, {})
+  if (isKubeadm) await createEtcdSecrets(client, parts)
+  const controlPlane = isKubeadm
+    ? {
+        ...(await reference(kubeadmKinds.controlPlaneTemplate, controlPlaneSpec)),
+        machineInfrastructure: await reference(
+          testKinds.machineTemplate,
+          controlPlaneMachine,
+          `${name}-control-plane`,
+        ),
+      }
+    : await reference(testKinds.controlPlaneTemplate, {})
+  const bootstrap = isKubeadm
+    ? await reference(kubeadmKinds.configTemplate, workerSpec)
+    : await reference(testKinds.bootstrapTemplate, {})
   const machines = await reference(testKinds.machineTemplate, machine)
   const workers = [
     { class: 'workers', bootstrap, infrastructure: machines, naming: { template: '{{ .cluster.name }}' } },
@@ -114,6 +151,7 @@ export async function createTopology(
   const topology = {
     classRef: { name },
     version,
+    ...(isKubeadm && { controlPlane: { replicas: 1 } }),
     workers: { machineDeployments: [{ class: 'workers', name, metadata: { annotations } }] },
   }
   await client.create(capiKinds.cluster, { apiVersion, kind: 'Cluster', metadata, spec: { topology } })
