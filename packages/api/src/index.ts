@@ -117,6 +117,7 @@ export {
   type PriceSum,
   sumOfPrices,
 } from './prices.ts'
+export { decimalPrice, noPrices, type PriceList, readPriceFile } from './price-file.ts'
 export { isKnownEphemeralTaint, sameTaint, taintText, tolerates, untoleratedTaint } from './taints.ts'
 export {
   hashRecord,

@@ -1,11 +1,10 @@
 /** Checks NodePools and node classes without a hub. */
-import type { KubeObject } from '@tenon/api'
+import { type KubeObject, noPrices, readPriceFile } from '@tenon/api'
 import type { OfflineCatalogue, OfflineFinding, OfflineTypes, ProviderEnvironment } from '@tenon/provider'
 import { instanceTypesOf } from './catalogue/instance-types.ts'
 import { isSelected, membersOf, selectorProblems } from './catalogue/members.ts'
 import { defaultArchitecture } from './catalogue/node-labels.ts'
 import { poolRules } from './catalogue/pool-rules.ts'
-import { noPrices, readPriceFile } from './catalogue/prices.ts'
 import { readDeployment } from './catalogue/read-deployment.ts'
 import { factsIn, type TemplateFacts } from './catalogue/template-facts.ts'
 import { groupIn, scopeIn } from './hub/scope.ts'

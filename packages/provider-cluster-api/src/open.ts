@@ -1,9 +1,9 @@
 /** Opens the provider with its settings, which are environment variables (cluster-api.md 6, 14). */
+import { noPrices, type PriceList, readPriceFile } from '@tenon/api'
 import { readFile } from 'node:fs/promises'
 import { createAccessReviews, createController, createKubeClient } from '@tenon/kube'
 import { type CloudProvider, type ProviderDependencies, ProviderSettingError } from '@tenon/provider'
 import { defaultArchitecture } from './catalogue/node-labels.ts'
-import { noPrices, type PriceList, readPriceFile } from './catalogue/prices.ts'
 import { createClusterApiProvider } from './create-provider.ts'
 import { HubConnection } from './hub/connection.ts'
 import { HubHealth } from './hub/health.ts'

@@ -1,10 +1,9 @@
 /** The MachineDeployments of a management cluster, for `tenon init` (cluster-api.md 4 to 6). */
-import { ownValue, type ResourceType } from '@tenon/api'
+import { noPrices, ownValue, type ResourceType } from '@tenon/api'
 import { createKubeClient, isKubeError, isNotServed } from '@tenon/kube'
 import type { ExistingGroup, Survey, SurveyDependencies, SurveyModule } from '@tenon/provider'
 import { instanceTypesOf } from './catalogue/instance-types.ts'
 import type { Participant, Reading } from './catalogue/participant.ts'
-import { noPrices } from './catalogue/prices.ts'
 import { readDeployment } from './catalogue/read-deployment.ts'
 import { InfrastructureTemplates } from './catalogue/templates.ts'
 import { readHubSettings } from './hub/settings.ts'

@@ -1,7 +1,7 @@
 /**
  * The instance types of NodePools, from the MachineDeployments of the hub (cluster-api.md 4 to 6, 11, 12).
  */
-import { type InstanceType, labels, type NodePool, normalizedLabel } from '@tenon/api'
+import { type InstanceType, labels, type NodePool, normalizedLabel, type PriceList } from '@tenon/api'
 import type { Cache } from '@tenon/kube'
 import { ProviderError } from '@tenon/provider'
 import type { Logger } from '@tenon/runtime'
@@ -18,7 +18,6 @@ import { type Architecture, defaultArchitecture } from './node-labels.ts'
 import { fitsPool } from './node-taints.ts'
 import { type Participant, type Reading } from './participant.ts'
 import { describedLabels } from './pool-rules.ts'
-import type { PriceList } from './prices.ts'
 import { readDeployment } from './read-deployment.ts'
 import type { TemplateFacts } from './template-facts.ts'
 import type { InfrastructureTemplates } from './templates.ts'

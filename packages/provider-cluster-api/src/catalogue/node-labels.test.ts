@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { labels } from '@tenon/api'
+import { labels, noPrices } from '@tenon/api'
 import { capacityAnnotations, instanceLabels, namesOf } from '../names.ts'
 import { aDeployment, aParticipant, exclusionOf, names } from '../testing/deployments.test-support.ts'
 import { defaultArchitecture, isPropagated, parseLabels } from './node-labels.ts'
-import { noPrices } from './prices.ts'
 import { readDeployment } from './read-deployment.ts'
 
 const always = {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { labels } from '@tenon/api'
+import { labels, readPriceFile } from '@tenon/api'
 import { aParticipant, names } from '../testing/deployments.test-support.ts'
-import { priceText, readPriceFile } from './prices.ts'
+import { priceText } from './prices.ts'
 
 const listed = { pricesPerHour: new Map([['m.large', 0.3]]) }
 const named = { nodeLabels: { [labels.instanceType]: 'm.large', [labels.zone]: 'a' } }

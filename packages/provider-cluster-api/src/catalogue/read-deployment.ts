@@ -1,5 +1,5 @@
 /** Converts a MachineDeployment to a source of nodes (cluster-api.md 5, 6). */
-import { labels, ownValue } from '@tenon/api'
+import { labels, ownValue, type PriceList } from '@tenon/api'
 import { hubKeyOf } from '../hub/keys.ts'
 import type { ClusterApiNames } from '../names.ts'
 import type { MachineDeployment } from '../objects.ts'
@@ -9,7 +9,7 @@ import { maxReplicasOf, ownerOfReplicas, unavailabilityOf } from './growth.ts'
 import { type Architecture, nodeLabelsOf } from './node-labels.ts'
 import { nodeTaintsOf, taintNotice } from './node-taints.ts'
 import type { Participant, Reading } from './participant.ts'
-import { type PriceList, priceOf } from './prices.ts'
+import { priceOf } from './prices.ts'
 import type { TemplateFacts } from './template-facts.ts'
 
 /**

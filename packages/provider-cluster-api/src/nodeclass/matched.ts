@@ -1,7 +1,7 @@
 /** The MachineDeployments of a node class, for its status. */
-import { isKnownPrice } from '@tenon/api'
+import { isKnownPrice, type PriceList } from '@tenon/api'
 import type { Reading } from '../catalogue/participant.ts'
-import { type PriceList, priceText } from '../catalogue/prices.ts'
+import { priceText } from '../catalogue/prices.ts'
 import type { MatchedDeployment } from '../node-class.ts'
 
 /** Limits the size of the object, which is read often. */

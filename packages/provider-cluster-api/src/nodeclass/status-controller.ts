@@ -1,11 +1,10 @@
 /** Updates the status of ClusterAPINodeClasses (cluster-api.md 13). */
-import { ConditionSet, type NewCondition } from '@tenon/api'
+import { ConditionSet, type NewCondition, type PriceList } from '@tenon/api'
 import { type Cache, done, type EventRecorder, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { unlessOvertaken } from '@tenon/provider'
 import type { Clock } from '@tenon/runtime'
 import type { Catalogue, Readings } from '../catalogue/catalogue.ts'
 import type { Participant } from '../catalogue/participant.ts'
-import type { PriceList } from '../catalogue/prices.ts'
 import type { ClusterApiNames } from '../names.ts'
 import { foundText, matchedDeployments } from './matched.ts'
 import {

@@ -1,7 +1,6 @@
 /** MachineDeployments as users write them, and what becomes of them. */
 import assert from 'node:assert/strict'
-import { labels } from '@tenon/api'
-import { noPrices, type PriceList } from '../catalogue/prices.ts'
+import { labels, noPrices, type PriceList } from '@tenon/api'
 import type { Participant, Reading } from '../catalogue/participant.ts'
 import { readDeployment } from '../catalogue/read-deployment.ts'
 import type { TemplateFacts } from '../catalogue/template-facts.ts'

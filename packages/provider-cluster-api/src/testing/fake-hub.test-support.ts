@@ -1,10 +1,9 @@
 /** A hub on a Kubernetes API in a map, whose Cluster API is as quick and as simple as it gets. */
-import { karpenterKinds, kinds, labels, type NodeClaim, type NodePool, ownValue } from '@tenon/api'
+import { karpenterKinds, kinds, labels, type NodeClaim, type NodePool, noPrices, ownValue } from '@tenon/api'
 import { createController, type KubeClient, type WatchingKubeClient } from '@tenon/kube'
 import { MemoryKube } from '@tenon/provider/contract-suite'
 import { rfc3339, silentLogger, VirtualClock } from '@tenon/runtime'
 import { defaultArchitecture } from '../catalogue/node-labels.ts'
-import { noPrices } from '../catalogue/prices.ts'
 import { createClusterApiProvider } from '../create-provider.ts'
 import type { Hub, HubScope, OpenHub } from '../hub/hub.ts'
 import { type ClusterAPINodeClass, clusterAPINodeClassKind } from '../node-class.ts'

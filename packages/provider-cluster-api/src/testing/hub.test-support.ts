@@ -1,9 +1,8 @@
 /** A workload cluster and a hub in one map, with the catalogue on it. */
-import type { LabelSelector } from '@tenon/api'
+import { type LabelSelector, noPrices, type PriceList } from '@tenon/api'
 import { MemoryKube } from '@tenon/provider/contract-suite'
 import { silentLogger, VirtualClock } from '@tenon/runtime'
 import { Catalogue } from '../catalogue/catalogue.ts'
-import { noPrices, type PriceList } from '../catalogue/prices.ts'
 import type { HubScope, HubState, OpenHub } from '../hub/hub.ts'
 import { type ClusterAPINodeClass, clusterAPINodeClassKind } from '../node-class.ts'
 import { kindsOf, type MachineDeployment } from '../objects.ts'
