@@ -82,6 +82,7 @@ const smallDoors: ReadonlySet<string> = new Set([
   '@tenon/ask/explain',
   '@tenon/ask/play',
   '@tenon/ask/record',
+  '@tenon/ask/report',
   '@tenon/ask/rounding',
   '@tenon/ask/schema',
   '@tenon/ask/simulate',

@@ -1,8 +1,10 @@
 /** The instances of a snapshot with their prices and pods. */
 import {
   apiVersionOf,
+  capacityTypes,
   karpenterKinds,
   kinds,
+  type InstanceType,
   type KubeObject,
   labels,
   type Offering,
@@ -101,11 +103,31 @@ export class PriceList {
     for (const { nodePools, instanceTypes } of this.#catalogues) {
       if (pool !== undefined && !nodePools.includes(pool)) continue
       const type = instanceTypes?.find(({ name }) => name === typeName)
-      const offering = nodeOffering(type, own)
+      const offering = pool === undefined ? offeringOfOthers(type, own) : nodeOffering(type, own)
       if (offering?.pricePerHour !== undefined) return offering
     }
     return undefined
   }
+}
+
+/**
+ * The offering of a node that no NodePool launched. It lacks Karpenter's labels: without one it is on demand, and
+ * without a zone its price is known if it is the same in all of them.
+ */
+function offeringOfOthers(
+  type: InstanceType | undefined,
+  own: Readonly<Record<string, string>>,
+): Offering | undefined {
+  const capacityType = ownValue(own, labels.capacityType) ?? capacityTypes.onDemand
+  const zone = ownValue(own, labels.zone)
+  const valueOf = ({ requirements }: Offering, label: string) =>
+    requirements.find(({ key }) => key === label)?.values?.[0]
+  const alike = (type?.offerings ?? []).filter(
+    (each) =>
+      valueOf(each, labels.capacityType) === capacityType &&
+      (zone === undefined || (valueOf(each, labels.zone) ?? zone) === zone),
+  )
+  return new Set(alike.map(({ pricePerHour }) => pricePerHour)).size === 1 ? alike[0] : undefined
 }
 
 function described(

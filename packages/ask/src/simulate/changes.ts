@@ -197,7 +197,7 @@ function podFrom({ metadata }: Workload, template: Workload['spec']['template'])
 }
 
 /** A pod that kube-scheduler could not place. */
-function waiting(pod: Pod): Pod {
+export function waiting(pod: Pod): Pod {
   const unschedulable = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }
   return {
     ...pod,

@@ -176,7 +176,7 @@ function waitingIn(input: PendingDecision['input'], result: SchedulingResult): r
   return [...result.failures, ...leftOut].map(({ pod }) => pod).concat(result.undecided)
 }
 
-function gathered(claims: readonly NewClaim[]): readonly AddedNodes[] {
+export function gathered(claims: readonly NewClaim[]): readonly AddedNodes[] {
   const groups = Map.groupBy(claims, ({ nodePool, instanceTypes }) => `${nodePool}/${instanceTypes[0] ?? ''}`)
   return Array.from(groups.values(), (alike): AddedNodes => {
     const [first] = alike

@@ -116,7 +116,7 @@ function isFullyBlocking(pdb: PodDisruptionBudget): boolean {
 }
 
 /** Whether a PDB never allows an eviction (lifecycle.md 11.1, "fully blocking"). */
-function isHeldByBudget(pod: Pod, budgets: readonly PodDisruptionBudget[], nowMs: number): boolean {
+export function isHeldByBudget(pod: Pod, budgets: readonly PodDisruptionBudget[], nowMs: number): boolean {
   return isBlocked(pod, budgets, nowMs, isFullyBlocking)
 }
 

@@ -1,0 +1,18 @@
+/** A report on a cluster as it is. */
+export {
+  type ObstacleItem,
+  type Obstacle,
+  type ObstacleKind,
+  type MeasuredUsage,
+} from './report/obstacles.ts'
+export type { Plan } from './report/plan.ts'
+export { withPriceList } from './report/prices.ts'
+export {
+  clusterReport,
+  type ClusterReport,
+  type ReportedDimension,
+  reportedDimensions,
+  type ReportFacts,
+  type RequestedPart,
+} from './report/report.ts'
+export type { Risk, RiskItem, RiskKind } from './report/risks.ts'

@@ -1,0 +1,82 @@
+/** The nodes of a snapshot as the parts of a report read them. */
+import { karpenterKinds, kinds, labels, type Node, type NodePool, ownValue, type Pod } from '@tenon/api'
+import { isReschedulable } from '@tenon/operator/objects'
+import { ofKind, type PricedInstance, pricedInstances } from '../cost/priced.ts'
+import type { Snapshot } from '../snapshot/snapshot.ts'
+import { isControlPlane, nodeGroupOf, withNodePools } from './node-pools.ts'
+
+export interface ReportedNode {
+  readonly node: Node
+  readonly instance: PricedInstance
+  readonly pool: NodePool | undefined
+  /** Pods that need another node when this one goes. */
+  readonly pods: readonly Pod[]
+}
+
+export interface ReportedCluster {
+  /** With NodePools, also where the cluster has none. */
+  readonly snapshot: Snapshot
+  /** Everything that is paid for; `nodePool` is the node group of nodes without a NodePool. */
+  readonly instances: readonly PricedInstance[]
+  readonly nodes: readonly ReportedNode[]
+  /**
+   * Nodes that no plan removes: those of unknown price, whose removal saves an unknown amount, of the control plane, of
+   * static NodePools, being deleted already, and with room that CapacityBuffers keep.
+   */
+  readonly fixed: ReadonlySet<string>
+}
+
+export function reportedCluster(given: Snapshot): ReportedCluster {
+  const snapshot = withNodePools(given)
+  const nodes = ofKind(given, kinds.node)
+  const groups = new Map(nodes.map((node) => [node.metadata.name, nodeGroupOf(node)]))
+  const instances = pricedInstances(given).map((instance): PricedInstance => {
+    const group = instance.nodePool ?? groups.get(instance.name)
+    return group === undefined ? instance : { ...instance, nodePool: group }
+  })
+  const byName = new Map(instances.map((instance) => [instance.name, instance]))
+  const pools = new Map(ofKind(given, karpenterKinds.nodePool).map((pool) => [pool.metadata.name, pool]))
+  const podsOf = Map.groupBy(
+    ofKind(given, kinds.pod).filter(isReschedulable),
+    ({ spec }) => spec.nodeName ?? '',
+  )
+  const reported = nodes.flatMap((node): readonly ReportedNode[] => {
+    const { name } = node.metadata
+    const instance = byName.get(name)
+    const pool = pools.get(ownValue(node.metadata.labels, labels.nodePool) ?? '')
+    return instance === undefined ? [] : [{ node, instance, pool, pods: podsOf.get(name) ?? [] }]
+  })
+  const leaving = leavingNodes(given)
+  const fixed = reported.filter(
+    ({ node, instance, pool }) =>
+      instance.pricePerHour === undefined ||
+      isControlPlane(node) ||
+      pool?.spec.replicas !== undefined ||
+      leaving.has(node.metadata.name) ||
+      instance.pods.some(({ isRoom }) => isRoom === true),
+  )
+  return {
+    snapshot,
+    instances,
+    nodes: reported,
+    fixed: new Set(fixed.map(({ node }) => node.metadata.name)),
+  }
+}
+
+function leavingNodes(snapshot: Snapshot): ReadonlySet<string> {
+  const marked = new Set(snapshot.memory.marked)
+  const claims = ofKind(snapshot, karpenterKinds.nodeClaim).filter(
+    ({ metadata }) => metadata.deletionTimestamp !== undefined,
+  )
+  const ids = new Set(claims.map(({ status }) => status?.providerID))
+  return new Set(
+    ofKind(snapshot, kinds.node)
+      .filter(({ metadata, spec }) => {
+        const id = spec?.providerID
+        return (
+          metadata.deletionTimestamp !== undefined || (id !== undefined && (ids.has(id) || marked.has(id)))
+        )
+      })
+      .map(({ metadata }) => metadata.name),
+  )
+}
