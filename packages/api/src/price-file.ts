@@ -1,4 +1,4 @@
-/** A price list of users: prices by instance type in a file (cluster-api.md 3). */
+/** A price list of users: prices by instance type in a file. */
 import { isRecord } from './is-record.ts'
 import { isLabelValue } from './label-syntax.ts'
 import { ownValue } from './own.ts'

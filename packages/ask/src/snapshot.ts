@@ -22,4 +22,5 @@ export {
 } from './snapshot/take.ts'
 export { typesOfNodes } from './snapshot/types-of-nodes.ts'
 export { CatalogueProvider } from './study/catalogue-provider.ts'
+export { unchanging } from './study/snapshot-client.ts'
 export { redacted, Redactor } from './snapshot/redact.ts'

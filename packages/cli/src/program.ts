@@ -31,6 +31,7 @@ const commands: ReadonlyMap<string, () => Promise<AddCommand>> = new Map([
   ['replay', async () => (await import('./commands/replay/command.ts')).addReplay],
   ['get', async () => (await import('./commands/get/command.ts')).addGet],
   ['cost', async () => (await import('./commands/cost/command.ts')).addCost],
+  ['report', async () => (await import('./commands/report/command.ts')).addReport],
   ['completion', async () => (await import('./commands/completion/command.ts')).addCompletion],
   ['pause', async () => (await import('./commands/pause/command.ts')).addPause],
   ['resume', async () => (await import('./commands/pause/command.ts')).addResume],

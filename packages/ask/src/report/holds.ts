@@ -22,6 +22,8 @@ export type HoldKind = (typeof holdKinds)[number]
 export interface Hold {
   readonly kind: HoldKind
   readonly node: string
+  /** Pods of the node that are held. */
+  readonly pods: number
   /** What holds it, such as `PodDisruptionBudget shop/web`. */
   readonly by: string
 }
@@ -43,11 +45,18 @@ function nodeHolds({ node, pool, pods }: ReportedNode): readonly Hold[] {
   const because = pool === undefined || pods.length === 0 ? undefined : keepsFullNodes(pool)
   return [
     ...(node.metadata.annotations?.[annotations.doNotDisrupt] === 'true'
-      ? [{ kind: 'doNotDisrupt' as const, node: name, by: `Node ${name}` }]
+      ? [{ kind: 'doNotDisrupt' as const, node: name, pods: pods.length, by: `Node ${name}` }]
       : []),
     ...(because === undefined
       ? []
-      : [{ kind: 'nodePool' as const, node: name, by: `NodePool ${pool?.metadata.name ?? ''}: ${because}` }]),
+      : [
+          {
+            kind: 'nodePool' as const,
+            node: name,
+            pods: pods.length,
+            by: `NodePool ${pool?.metadata.name ?? ''}: ${because}`,
+          },
+        ]),
   ]
 }
 
@@ -76,10 +85,10 @@ function podHolds(pod: Pod, { node }: ReportedNode, { budgets, local, nowMs }: P
   const isPinned =
     doNotDisrupt(pod, nowMs).kind === 'active' || ownValue(pod.metadata.annotations, safeToEvict) === 'false'
   return [
-    ...(isShut ? [{ kind: 'budget' as const, node: name, by: budgetNames(pod, budgets) }] : []),
-    ...(isPinned ? [{ kind: 'doNotDisrupt' as const, node: name, by: workloadName(pod) }] : []),
+    ...(isShut ? [{ kind: 'budget' as const, node: name, pods: 1, by: budgetNames(pod, budgets) }] : []),
+    ...(isPinned ? [{ kind: 'doNotDisrupt' as const, node: name, pods: 1, by: workloadName(pod) }] : []),
     ...(claimKeys(pod).some((key) => local.has(key))
-      ? [{ kind: 'localVolume' as const, node: name, by: workloadName(pod) }]
+      ? [{ kind: 'localVolume' as const, node: name, pods: 1, by: workloadName(pod) }]
       : []),
   ]
 }

@@ -121,8 +121,8 @@ function byPrice(a: Obstacle, b: Obstacle): number {
   return (b.pricePerHour ?? -1) - (a.pricePerHour ?? -1) || b.nodes - a.nodes || (a.kind < b.kind ? -1 : 1)
 }
 
-function asFinding({ by, node }: Hold): Finding {
-  return { name: by, node, pods: 1 }
+function asFinding({ by, node, pods }: Hold): Finding {
+  return { name: by, node, pods }
 }
 
 function obstacle(kind: ObstacleKind, findings: readonly Finding[], pricePerHour: PricePerHour): Obstacle {

@@ -59,7 +59,7 @@ const wordsOfKubernetes: ReadonlySet<string> = new Set([
   'provisioningClassName',
 ])
 /** Fields that are dropped, as they hold free text. */
-const textsForPeople: ReadonlySet<string> = new Set(['message', 'addresses', 'nodeInfo', 'annotations'])
+const textsForPeople: ReadonlySet<string> = new Set(['message', 'addresses', 'annotations'])
 /** Annotations that decisions read, with values that contain no names. */
 const pauseAnnotations = /^tenon\.sh\/(paused|auto-brake|mode)$/
 const readAnnotations = /^([a-z-]+\.)*(karpenter\.sh|kubernetes\.io)\//
@@ -245,6 +245,8 @@ export class Redactor {
     const label = value['key']
     const entries = Object.entries(value).flatMap(([name, part]): [string, unknown][] => {
       if (name === 'annotations' && isRecord(part)) return [[name, this.#annotations(part)]]
+      // Of a node's system only the version that decides about skew.
+      if (name === 'nodeInfo' && isRecord(part)) return [[name, { kubeletVersion: part['kubeletVersion'] }]]
       if (textsForPeople.has(name)) return name === 'message' ? [[name, '']] : []
       const isKept = typeof label === 'string' && this.#kept.has(label)
       if (name === 'values' || name === 'value') return [[name, isKept ? part : this.#values(part)]]

@@ -73,19 +73,8 @@ export class SnapshotClient implements WatchingKubeClient {
     return { items: (await this.list(type, options)).map(keep), resourceVersion }
   }
 
-  /** Without events; ends when its signal aborts. */
   watch(_type: ResourceType, { signal }: WriteOptions): Promise<AsyncIterable<never>> {
-    const ended = new Promise<void>((resolve) => {
-      if (signal === undefined || signal.aborted) resolve()
-      else
-        signal.addEventListener('abort', () => {
-          resolve()
-        })
-    })
-    const nothing = { done: true as const, value: undefined }
-    return Promise.resolve({
-      [Symbol.asyncIterator]: () => ({ next: () => ended.then(() => nothing) }),
-    })
+    return Promise.resolve(unchanging(signal))
   }
 
   create(): Promise<never> {
@@ -116,6 +105,19 @@ export class SnapshotClient implements WatchingKubeClient {
   #of<T extends KubeObject>(type: ResourceType<T>): readonly T[] {
     return (this.#objects.get(`${apiVersionOf(type)}/${type.kind}`) ?? []) as readonly T[]
   }
+}
+
+/** A watch without events; ends when its signal aborts. */
+export function unchanging(signal: AbortSignal | undefined): AsyncIterable<never> {
+  const ended = new Promise<void>((resolve) => {
+    if (signal === undefined || signal.aborted) resolve()
+    else
+      signal.addEventListener('abort', () => {
+        resolve()
+      })
+  })
+  const nothing = { done: true as const, value: undefined }
+  return { [Symbol.asyncIterator]: () => ({ next: () => ended.then(() => nothing) }) }
 }
 
 function refused(): Promise<never> {

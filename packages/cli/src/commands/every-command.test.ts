@@ -92,6 +92,7 @@ const rows: Readonly<Record<string, Row>> = {
     unknown: ['cost --by nowhere', /Allowed choices are nodepool, namespace, owner, type, zone/],
     prints: 'cost -s cluster.jsonl',
   },
+  report: { unknown: ['report -s nowhere', file], prints: 'report -s cluster.jsonl' },
   completion: {
     unknown: ['completion nowhere', /Allowed choices are bash, zsh, fish, powershell/],
     prints: 'completion bash',

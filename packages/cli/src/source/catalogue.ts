@@ -5,6 +5,7 @@ import {
   type InstanceType,
   type KubeObject,
   kinds,
+  type Node,
   type NodeClass,
   type NodePool,
   type ResourceType,
@@ -15,6 +16,7 @@ import { readText } from '@tenon/runtime'
 import type { Io } from '../io.ts'
 import type { ClusterConnection } from '../kubectl/connection.ts'
 import type { SourceFlags } from '../kubectl/flags.ts'
+import { recognizedProvider } from '../load-provider.ts'
 import { builtInProviders } from '../providers.ts'
 import { snapshotFile } from './snapshot-file.ts'
 
@@ -43,7 +45,7 @@ export async function knownCatalogue(
     return { cloud, catalogues, origin }
   }
   if (module !== undefined) return await catalogueOfModule(io, module, connection, pools)
-  return await catalogueOfNodes(connection, pools)
+  return await catalogueOfNodes(io, connection, pools)
 }
 
 /** The catalogue that the provider knows without access to its cloud. */
@@ -53,13 +55,13 @@ async function catalogueOfModule(
   { client }: ClusterConnection,
   pools: readonly NodePool[],
 ): Promise<KnownCatalogue> {
-  const offline = await module.offline(io.env, async (path) => await readFile(resolve(io.cwd, path), 'utf8'))
+  const offline = await offlineOf(io, module)
   const classes = new Map<string, NodeClass>()
   for (const type of module.nodeClasses)
     for (const nodeClass of await client.list<NodeClass>(type, { signal: io.interrupted }))
       classes.set(`${type.group}/${type.kind}/${nodeClass.metadata.name}`, nodeClass)
   const facts = offlineFacts(module, offline, pools, classes)
-  return { ...facts, origin: `what ${module.title} sells by its built-in list` }
+  return { ...facts, origin: originOf(module) }
 }
 
 /**
@@ -82,6 +84,7 @@ export function offlineFacts(
       ...(restrictedDomains && { restrictedDomains }),
       ...(restrictedLabels && { restrictedLabels }),
       ...(labelAliases && { labelAliases }),
+      ...(offline.priceUnit !== undefined && { priceUnit: offline.priceUnit }),
     },
     catalogues: pools.map(({ metadata, spec }) => {
       const { group, kind, name } = spec.template.spec.nodeClassRef
@@ -91,12 +94,15 @@ export function offlineFacts(
   }
 }
 
-/** The types of the cluster's nodes, without prices. */
+/** The types of the cluster's nodes, without prices; in a cluster without NodePools, what its cloud sells as well. */
 async function catalogueOfNodes(
+  io: Io,
   { client, config }: ClusterConnection,
   pools: readonly NodePool[],
 ): Promise<KnownCatalogue> {
   const nodes = await client.list(kinds.node)
+  const module = pools.length === 0 ? await recognizedProvider(builtInProviders, nodes) : undefined
+  if (module !== undefined) return await catalogueOfCloud(io, module, nodes)
   const instanceTypes: readonly InstanceType[] = typesOfNodes(nodes)
   const refs = new Map(
     pools.map(({ spec }) => {
@@ -115,6 +121,28 @@ async function catalogueOfNodes(
     origin: 'those of the nodes that exist, without prices; give --catalogue for others',
   }
 }
+
+/** For a cluster without NodePools. Types that the list of the cloud lacks are those of the nodes. */
+async function catalogueOfCloud(
+  io: Io,
+  module: ProviderModule,
+  nodes: readonly Node[],
+): Promise<KnownCatalogue> {
+  const offline = await offlineOf(io, module)
+  const { offered } = offline.typesOf(undefined)
+  const known = new Set(offered.map(({ name }) => name))
+  const others = typesOfNodes(nodes).filter(({ name }) => !known.has(name))
+  const { cloud } = offlineFacts(module, offline, [], new Map())
+  return {
+    cloud,
+    catalogues: [{ nodePools: [], instanceTypes: [...offered, ...others] }],
+    origin: originOf(module),
+  }
+}
+
+const offlineOf = (io: Io, module: ProviderModule): Promise<OfflineCatalogue> =>
+  module.offline(io.env, async (path) => await readFile(resolve(io.cwd, path), 'utf8'))
+const originOf = ({ title }: ProviderModule): string => `what ${title} sells by its built-in list`
 
 /** Discovers how the API server serves a kind of node class. */
 async function discovered(

@@ -30,7 +30,8 @@ export async function snapshotOfObjects(
   const operator = new OperatorCore({
     kubernetes: {
       client,
-      registry: createCacheRegistry({ client, clock, logger, random }),
+      // Read once: a list is as good as a stream, and needs no right to watch before it is complete.
+      registry: createCacheRegistry({ client, clock, logger, random, useStreamedList: false }),
       events: { record: () => undefined },
     },
     provider,
@@ -48,7 +49,7 @@ export async function snapshotOfObjects(
       )
     })
     await operator.followGroups(signal)
-    return await takeSnapshot(
+    const snapshot = await takeSnapshot(
       {
         operator,
         provider,
@@ -59,6 +60,8 @@ export async function snapshotOfObjects(
       },
       io.interrupted,
     )
+    // Without NodePools nobody asks for types, but there are prices of nodes, and NodePools to come.
+    return pools.length === 0 ? { ...snapshot, catalogues } : snapshot
   } finally {
     await operator.stop()
   }

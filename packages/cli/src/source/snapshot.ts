@@ -23,7 +23,8 @@ export async function snapshotFrom(io: Io, flags: SourceFlags): Promise<Snapshot
   return await onCluster(io, flags, (connection) => snapshotOfCluster(io, flags, connection))
 }
 
-async function snapshotOfCluster(
+/** As {@link snapshotFrom}, of a cluster that is connected. */
+export async function snapshotOfCluster(
   io: Io,
   flags: SourceFlags,
   connection: ClusterConnection,

@@ -3,6 +3,7 @@ import { askSchemas, type JsonSchema } from '@tenon/ask/schema'
 import { costSchema, spentSchema } from '../cost/schema.ts'
 import { preflightSchema } from '../preflight/schema.ts'
 import { replaySchema } from '../replay/schema.ts'
+import { reportSchema } from '../report/schema.ts'
 import { simulationSchema } from '../simulate/schema.ts'
 import { testSchema } from '../test/schema.ts'
 import { validationSchema } from '../validate/schema.ts'
@@ -12,6 +13,7 @@ import { viewSchema } from '../view/schema.ts'
 export const schemas: ReadonlyMap<string, JsonSchema> = new Map(
   Object.entries<JsonSchema>({
     ...askSchemas,
+    ClusterReport: reportSchema,
     ClusterView: viewSchema,
     CostReport: costSchema,
     PreflightReport: preflightSchema,
