@@ -1,0 +1,72 @@
+/** Reports without a cluster. */
+import type { ObstacleKind, RiskKind } from '@tenon/ask/report'
+import type { PrintedCostTable, PrintedReport } from './printed.ts'
+
+/** A name that no object can have, and a snapshot file may. */
+export const hostile = `</title><script>document.title='owned'</script><img src=x onerror=alert(1)>|\`"'`
+
+const obstacles: readonly ObstacleKind[] = ['nodePool', 'budget', 'doNotDisrupt', 'daemons', 'noRequests']
+const risks: readonly RiskKind[] = ['noType', 'oldNode', 'versionSkew']
+
+/** A report with every part, and `count` objects of each kind. */
+export function aReport(name = 'checkout', count = 12): PrintedReport {
+  const names = Array.from({ length: count }, (_, at) => `${name}-${at}`)
+  const table: PrintedCostTable = {
+    groups: names.map((each, at) => ({
+      name: each,
+      instances: 3,
+      pods: 12,
+      unpriced: at === 0 ? 3 : 0,
+      ...(at > 0 && { perMonth: 100.5, idlePerMonth: 50.25 }),
+    })),
+    idlePerMonth: 12.5,
+  }
+  const money = { perHour: 1.5, perMonth: 1095 }
+  const plan = {
+    nodes: 20,
+    removed: 10,
+    evictions: 120,
+    price: { perHour: 1, perMonth: 730 },
+    savedPerMonth: 365,
+    added: [],
+  }
+  return {
+    takenAt: '2026-11-26T12:00:00Z',
+    source: `Facts of 2026-11-26T12:00:00Z, from the objects of https://${name}.`,
+    currency: 'EUR',
+    autoscalers: [{ kind: 'clusterAutoscaler', by: `Deployment kube-system/${name}` }],
+    notRead: ['volumeattachments'],
+    now: {
+      nodes: 30,
+      pods: 360,
+      price: money,
+      idle: money,
+      cpu: { requested: 2, allocatable: 8 },
+      memory: { requested: 0, allocatable: 0 },
+    },
+    unpriced: [{ name, type: name }, { name }],
+    cost: { nodepool: table, type: table, namespace: table, owner: table },
+    plans: { byMoves: plan, fromNothing: plan },
+    obstacles: obstacles.map((kind, at) => ({
+      kind,
+      ...(at < 4 && { perMonth: 1000 / (at + 1) }),
+      nodes: 10,
+      pods: 40,
+      items: names.slice(0, 20).map((each) => ({ name: each, nodes: 2, pods: 4 })),
+      itemCount: count,
+    })),
+    isUsageKnown: false,
+    risks: risks.map((kind) => ({
+      kind,
+      items: names.slice(0, 20).map((each) => ({ name: each, detail: '94 % of cpu' })),
+      itemCount: count,
+    })),
+    next: [
+      {
+        title: 'Let Tenon decide beside what runs, and carry out nothing',
+        file: { name: 'values.yaml', text: 'provider: kwok\nsettings:\n  observeOnly: true\n' },
+        commands: ['tenon preflight', 'helm install tenon charts/tenon --values values.yaml'],
+      },
+    ],
+  }
+}
