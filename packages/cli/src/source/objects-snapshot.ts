@@ -60,8 +60,8 @@ export async function snapshotOfObjects(
       },
       io.interrupted,
     )
-    // Without NodePools nobody asks for types, but there are prices of nodes, and NodePools to come.
-    return pools.length === 0 ? { ...snapshot, catalogues } : snapshot
+    // Without a NodePool that Tenon can serve nobody asks for types, but nodes have types and prices.
+    return snapshot.catalogues.length === 0 ? { ...snapshot, catalogues } : snapshot
   } finally {
     await operator.stop()
   }

@@ -8,13 +8,18 @@ import type { ServedApi } from './served-api.test-support.ts'
 const rbac = { group: 'rbac.authorization.k8s.io', version: 'v1', namespaced: false }
 const apiVersion = `${rbac.group}/${rbac.version}`
 
+const everything = { apiGroups: ['*'], resources: ['*'], verbs: ['get', 'list', 'watch'] }
+
 /**
- * A kubeconfig for somebody who may read everything and change nothing.
+ * A kubeconfig for somebody who may read and change nothing.
+ * @param rule what may be read; default: everything.
  * @returns its path.
  */
-export async function readersKubeconfig({ kubeconfig, local }: ServedApi): Promise<string> {
-  const all = { apiGroups: ['*'], resources: ['*'], verbs: ['get', 'list', 'watch'] }
-  const role = { apiVersion, kind: 'ClusterRole', metadata: { name: 'reader' }, rules: [all] }
+export async function readersKubeconfig(
+  { kubeconfig, local }: ServedApi,
+  rule: typeof everything = everything,
+): Promise<string> {
+  const role = { apiVersion, kind: 'ClusterRole', metadata: { name: 'reader' }, rules: [rule] }
   const binding = {
     apiVersion,
     kind: 'ClusterRoleBinding',

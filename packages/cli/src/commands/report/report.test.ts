@@ -3,10 +3,11 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import type { KubeObject, Node, Pod } from '@tenon/api'
+import { type ConfigMap, kinds, type KubeObject, type Node, type Pod } from '@tenon/api'
 import { writeSnapshot } from '@tenon/ask'
 import { runCommand } from '../../testing/command.test-support.ts'
-import { serveApi } from '../../testing/served-api.test-support.ts'
+import { readersKubeconfig } from '../../testing/refusing.test-support.ts'
+import { crdType, serveApi, type ServedApi } from '../../testing/served-api.test-support.ts'
 import { aPod, snapshot } from '../../testing/snapshot.test-support.ts'
 import type { PrintedReport } from './printed.ts'
 
@@ -92,24 +93,83 @@ test('ADO-3 prices of half the types: what is not priced is said, and no total h
   assert.match(text, /\| large \| 15 \| unknown \| unknown \| 15 \|/)
 })
 
-test('ADO-2 the report names who adds nodes: Karpenter by what it writes, Cluster Autoscaler by its ConfigMap, or nobody', async (t) => {
+test('ADO-1 rights to list a few kinds are enough, and what may not be read is said', async (t) => {
+  const api = await serveApi(t, folder, thirty)
+  const resources = ['nodes', 'pods', 'namespaces', 'daemonsets', 'nodepools', 'nodeclaims']
+  const kubeconfig = await readersKubeconfig(api, { apiGroups: ['*'], resources, verbs: ['list'] })
+  const { code, out, err } = await report('--kubeconfig', kubeconfig, '-o', 'json')
+  assert.equal(code, 0, err)
+  const { notRead, now } = parsed(out)
+  assert.equal(now.nodes, 30)
+  assert.ok(notRead.includes('poddisruptionbudgets') && notRead.includes('deployments'), String(notRead))
+  assert.ok(!notRead.includes('pods') && !notRead.includes('nodepools'))
+  const none = await report('--kubeconfig', await readersOf(api, 'namespaces'))
+  assert.deepEqual([none.code, none.out], [1, ''])
+  assert.match(none.err, /nodes is forbidden|pods is forbidden/)
+})
+
+/** Replaces the rights of the reader. */
+async function readersOf(api: ServedApi, resource: string): Promise<string> {
+  const roles = {
+    group: 'rbac.authorization.k8s.io',
+    version: 'v1',
+    kind: 'ClusterRole',
+    plural: 'clusterroles',
+    namespaced: false,
+  }
+  const rules = [{ apiGroups: ['*'], resources: [resource], verbs: ['list'] }]
+  api.local.patch(roles, undefined, 'reader', { rules })
+  return await Promise.resolve(`${api.kubeconfig}-reader`)
+}
+
+const crds = (local: ServedApi['local']) => {
+  for (const plural of ['nodepools', 'nodeclaims'])
+    local.delete(crdType, undefined, `${plural}.karpenter.sh`, {})
+}
+
+test('ADO-2 Cluster Autoscaler is known by its ConfigMap, and a cluster with nothing has nobody', async (t) => {
   const { kubeconfig, local } = await serveApi(t, folder, thirty)
+  crds(local)
+  await writeFile(join(folder, 'prices.json'), JSON.stringify({ small: 0.05, large: 0.2 }))
   const found = async () =>
-    parsed((await report('--kubeconfig', kubeconfig, '-o', 'json')).out).autoscalers.map(({ kind, by }) => [
-      kind,
-      by,
-    ])
-  assert.deepEqual(await found(), [])
+    parsed((await report('--kubeconfig', kubeconfig, '-o', 'json', '--prices', 'prices.json')).out)
+  const nobody = await found()
+  assert.deepEqual(
+    [nobody.autoscalers, nobody.next.at(-1)?.commands.includes('tenon crds apply')],
+    [[], true],
+  )
+  // Thirty pods of half a core fit on four small nodes.
+  assert.deepEqual([nobody.now.price?.perMonth, nobody.plans?.fromNothing.price.perMonth], [2737.5, 146])
   const configMap: KubeObject = {
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: { name: 'cluster-autoscaler-status', namespace: 'default' },
   }
-  local.create(
-    { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true },
-    configMap,
+  local.create(kinds.configMap, configMap as ConfigMap)
+  const { autoscalers, plans } = await found()
+  assert.deepEqual(autoscalers, [
+    { kind: 'clusterAutoscaler', by: 'ConfigMap default/cluster-autoscaler-status' },
+  ])
+  assert.deepEqual(plans, nobody.plans)
+})
+
+test('ADO-2 Karpenter is known by what it writes, and compared with by its NodePools', async (t) => {
+  const written = [{ manager: 'karpenter', operation: 'Update' as const, subresource: 'status' }]
+  const objects = snapshot.objects.map((object) =>
+    object.kind === 'NodePool' || object.kind === 'NodeClaim'
+      ? { ...object, metadata: { ...object.metadata, managedFields: written } }
+      : object,
   )
-  assert.deepEqual(await found(), [['clusterAutoscaler', 'ConfigMap default/cluster-autoscaler-status']])
+  const { kubeconfig } = await serveApi(t, folder, objects)
+  await writeFile(join(folder, 'prices.json'), JSON.stringify(prices))
+  const { out } = await report('--kubeconfig', kubeconfig, '-o', 'json', '--prices', 'prices.json')
+  const { autoscalers, cost, plans } = parsed(out)
+  assert.deepEqual(autoscalers, [
+    { kind: 'karpenter', by: 'status of NodeClaims written by karpenter' },
+    { kind: 'karpenter', by: 'status of NodePools written by karpenter' },
+  ])
+  assert.equal(cost.nodepool.groups[0]?.name, 'web')
+  assert.ok(plans)
 })
 
 test('ADO-5 a planted token is in no form of the report, and --redact leaves no name', async (t) => {
