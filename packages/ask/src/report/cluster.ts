@@ -1,5 +1,14 @@
 /** The nodes of a snapshot as the parts of a report read them. */
-import { karpenterKinds, kinds, labels, type Node, type NodePool, ownValue, type Pod } from '@tenon/api'
+import {
+  isKnownPrice,
+  karpenterKinds,
+  kinds,
+  labels,
+  type Node,
+  type NodePool,
+  ownValue,
+  type Pod,
+} from '@tenon/api'
 import { isReschedulable } from '@tenon/operator/objects'
 import { ofKind, type PricedInstance, pricedInstances } from '../cost/priced.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
@@ -32,7 +41,9 @@ export function reportedCluster(given: Snapshot): ReportedCluster {
   const groups = new Map(nodes.map((node) => [node.metadata.name, nodeGroupOf(node)]))
   const instances = pricedInstances(given).map((instance): PricedInstance => {
     const group = instance.nodePool ?? groups.get(instance.name)
-    return group === undefined ? instance : { ...instance, nodePool: group }
+    // A file may hold anything.
+    const pricePerHour = isKnownPrice(instance.pricePerHour) ? instance.pricePerHour : undefined
+    return { ...instance, pricePerHour, ...(group !== undefined && { nodePool: group }) }
   })
   const byName = new Map(instances.map((instance) => [instance.name, instance]))
   const pools = new Map(ofKind(given, karpenterKinds.nodePool).map((pool) => [pool.metadata.name, pool]))

@@ -17,15 +17,13 @@ import type { ReportedCluster, ReportedNode } from './cluster.ts'
 import { claimKeys, type Hold, type HoldKind, holdKinds, holdsOf, workloadName } from './holds.ts'
 import { type Plan, planned, type PlanOptions } from './plan.ts'
 
-export const obstacleKinds = [
-  ...holdKinds,
-  'nodePoolTypes',
-  'singleReplica',
-  'daemons',
-  'noRequests',
-  'unusedRequests',
-] as const
-export type ObstacleKind = (typeof obstacleKinds)[number]
+export type ObstacleKind =
+  | HoldKind
+  | 'nodePoolTypes'
+  | 'singleReplica'
+  | 'daemons'
+  | 'noRequests'
+  | 'unusedRequests'
 
 /** One object among those that make an obstacle. */
 export interface ObstacleItem {

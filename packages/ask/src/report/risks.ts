@@ -18,8 +18,7 @@ import { workloadName } from './holds.ts'
 import type { ReportedCluster } from './cluster.ts'
 import { shownItems } from './obstacles.ts'
 
-export const riskKinds = ['noType', 'noSecondHome', 'spread', 'limit', 'oldNode', 'versionSkew'] as const
-export type RiskKind = (typeof riskKinds)[number]
+export type RiskKind = 'noType' | 'noSecondHome' | 'spread' | 'limit' | 'oldNode' | 'versionSkew'
 
 export interface RiskItem {
   /** Such as `Deployment shop/web` or `Node n1`. */
@@ -50,7 +49,7 @@ const kubeletSkew = 3
 const nearLimit = 0.9
 const decisionMs = 15_000
 
-/** In the order of {@link riskKinds}; only those that there are. */
+/** Pods without a node first; only those that there are. */
 export async function risksOf(
   { snapshot }: ReportedCluster,
   { unplaceable, serverVersion }: RiskFacts,
@@ -99,8 +98,10 @@ function brokenSpreads(pods: readonly Pod[], nodes: readonly Node[]): readonly R
   return Array.from(Map.groupBy(running, workloadName), ([name, [pod]]): readonly RiskItem[] => {
     if (pod === undefined) return []
     const neighbours = inNamespace.get(pod.metadata.namespace) ?? []
-    const [detail] = (pod.spec.topologySpreadConstraints ?? []).flatMap(
-      (constraint) => whyBroken(constraint, domainCounts(constraint, pod, neighbours, nodeOf)) ?? [],
+    const [detail] = (pod.spec.topologySpreadConstraints ?? []).flatMap((constraint) =>
+      constraint.whenUnsatisfiable === 'ScheduleAnyway'
+        ? []
+        : (whyBroken(constraint, domainCounts(constraint, pod, neighbours, nodeOf)) ?? []),
     )
     return detail === undefined ? [] : [{ name, detail }]
   })
@@ -111,10 +112,9 @@ function brokenSpreads(pods: readonly Pod[], nodes: readonly Node[]): readonly R
 type SpreadConstraint = NonNullable<Pod['spec']['topologySpreadConstraints']>[number]
 
 function whyBroken(
-  { maxSkew, minDomains = 1, topologyKey, whenUnsatisfiable }: SpreadConstraint,
+  { maxSkew, minDomains = 1, topologyKey }: SpreadConstraint,
   counts: readonly number[],
 ): string | undefined {
-  if (whenUnsatisfiable === 'ScheduleAnyway') return undefined
   if (counts.length < minDomains) return `${counts.length} of ${minDomains} domains of ${topologyKey}`
   const skew = counts.length === 0 ? 0 : largest(counts) - smallest(counts)
   return skew > maxSkew ? `skew ${skew} over ${topologyKey}, at most ${maxSkew} allowed` : undefined

@@ -1,11 +1,4 @@
-import {
-  apiVersionOf,
-  type InstanceType,
-  isRecord,
-  type KubeObject,
-  type Pod,
-  type ResourceType,
-} from '@tenon/api'
+import { apiVersionOf, type InstanceType, isRecord, type KubeObject, type ResourceType } from '@tenon/api'
 import type { Cache } from '@tenon/kube'
 import type { JournalEntry, OperatorCore, PoolCatalogue } from '@tenon/operator'
 import type { CloudProvider } from '@tenon/provider'
@@ -161,7 +154,7 @@ function* objectsOf({
   const trimmed: KubeObject[] = []
   for (const { type, objects } of lists)
     for (const object of objects) {
-      trimmed.push({ ...object, ...type })
+      trimmed.push({ ...(isOfKubernetes(type) ? withoutForeignAnnotations(object) : object), ...type })
       yield
     }
   for (const pod of podList) {
@@ -185,18 +178,23 @@ function typeOf(type: ResourceType): Pick<KubeObject, 'apiVersion' | 'kind'> {
   return { apiVersion: apiVersionOf(type), kind: type.kind }
 }
 
-/** Annotations of pods that decisions or explanations read. Others may contain anything. */
+/** Objects of clouds and of Karpenter have annotations of their own that decisions read. */
+function isOfKubernetes({ apiVersion }: Pick<KubeObject, 'apiVersion'>): boolean {
+  return /^(v1|(apps|policy|storage\.k8s\.io)\/.*)$/.test(apiVersion)
+}
+
+/** Annotations that decisions or explanations read. Others may contain anything. */
 const readAnnotation = /^([a-z-]+\.)*(karpenter\.sh|tenon\.sh|kubernetes\.io|autoscaling\.x-k8s\.io)\//
 /** Annotations of pods that name a PodGroup of Volcano. */
 export const groupAnnotation = /^scheduling\.(k8s\.io|volcano\.sh)\/group-name$/
 
-function withoutForeignAnnotations(pod: Pod): Pod {
-  const { annotations } = pod.metadata
-  if (!isRecord(annotations)) return pod
+function withoutForeignAnnotations<T extends KubeObject>(object: T): T {
+  const { annotations } = object.metadata
+  if (!isRecord(annotations)) return object
   const kept = Object.entries(annotations).filter(
     ([key]) =>
       groupAnnotation.test(key) ||
       (readAnnotation.test(key) && key !== 'kubectl.kubernetes.io/last-applied-configuration'),
   )
-  return { ...pod, metadata: { ...pod.metadata, annotations: Object.fromEntries(kept) } }
+  return { ...object, metadata: { ...object.metadata, annotations: Object.fromEntries(kept) } }
 }

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { type ConfigMap, kinds, type KubeObject, type Node, type Pod } from '@tenon/api'
+import { type ConfigMap, kinds, type Node, type Pod } from '@tenon/api'
 import { writeSnapshot } from '@tenon/ask'
 import { runCommand } from '../../testing/command.test-support.ts'
 import { readersKubeconfig } from '../../testing/refusing.test-support.ts'
@@ -34,6 +34,7 @@ function aNode(at: number, type: string): Node {
     metadata: {
       name: `n${at}`,
       labels: { [instanceType]: type, 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' },
+      annotations: { 'example.com/join-token': 'planted-token' },
       creationTimestamp: '2026-01-01T00:00:00Z',
     },
     spec: { providerID: `cloud://n${at}` },
@@ -46,10 +47,15 @@ function aNode(at: number, type: string): Node {
   }
 }
 
+function withToken(pod: Pod): Pod {
+  const env = [{ name: 'TOKEN', value: 'planted-token' }]
+  return { ...pod, spec: { ...pod.spec, containers: pod.spec.containers.map((each) => ({ ...each, env })) } }
+}
+
 /** Thirty nodes of two types, each with a pod. */
 const thirty: readonly (Node | Pod)[] = Array.from({ length: 30 }, (_, at) => [
   aNode(at, at % 2 === 0 ? 'small' : 'large'),
-  aPod(`web-${at}`, `n${at}`, { annotations: { 'example.com/token': 'planted-token' } }),
+  withToken(aPod(`web-${at}`, `n${at}`, { annotations: { 'example.com/token': 'planted-token' } })),
 ]).flat()
 
 const prices = { currency: 'EUR', prices: { small: '0.05' } }
@@ -140,12 +146,12 @@ test('ADO-2 Cluster Autoscaler is known by its ConfigMap, and a cluster with not
   )
   // Thirty pods of half a core fit on four small nodes.
   assert.deepEqual([nobody.now.price?.perMonth, nobody.plans?.fromNothing.price.perMonth], [2737.5, 146])
-  const configMap: KubeObject = {
+  const configMap: ConfigMap = {
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: { name: 'cluster-autoscaler-status', namespace: 'default' },
   }
-  local.create(kinds.configMap, configMap as ConfigMap)
+  local.create(kinds.configMap, configMap)
   const { autoscalers, plans } = await found()
   assert.deepEqual(autoscalers, [
     { kind: 'clusterAutoscaler', by: 'ConfigMap default/cluster-autoscaler-status' },
@@ -172,9 +178,13 @@ test('ADO-2 Karpenter is known by what it writes, and compared with by its NodeP
   assert.ok(plans)
 })
 
-test('ADO-5 a planted token is in no form of the report, and --redact leaves no name', async (t) => {
+test('ADO-5 a planted token is in no snapshot and in no form of the report, and --redact leaves no name', async (t) => {
   const { kubeconfig } = await serveApi(t, folder, thirty)
   await writeFile(join(folder, 'prices.json'), JSON.stringify(prices))
+  await runCommand(['snapshot', 'save', 'saved.jsonl', '--kubeconfig', kubeconfig], { cwd: folder })
+  const saved = await readFile(join(folder, 'saved.jsonl'), 'utf8')
+  assert.match(saved, /web-29/)
+  assert.doesNotMatch(saved, /planted-token/)
   for (const format of ['json', 'markdown', 'html']) {
     const { out } = await report('--kubeconfig', kubeconfig, '-o', format)
     assert.doesNotMatch(out, /planted-token/)

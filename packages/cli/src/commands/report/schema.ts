@@ -116,7 +116,7 @@ export const reportSchema: JsonSchema = document<PrintedReport>(
     risks: list(
       object<PrintedReport['risks'][number]>({
         kind: words<RiskKind>({
-          noType: 'pods that wait and fit no instance type',
+          noType: 'pods that wait and would get no node',
           noSecondHome: 'pods that run and would fit no node again',
           spread: '',
           limit: '',

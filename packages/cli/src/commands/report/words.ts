@@ -62,7 +62,7 @@ export const obstacleWords: Readonly<Record<ObstacleKind, ObstacleWords>> = {
 
 export const riskWords: Readonly<Record<RiskKind, { readonly title: string; readonly fix: string }>> = {
   noType: {
-    title: 'Pods that wait and fit no instance type',
+    title: 'Pods that wait and would get no node',
     fix: 'tenon explain pods -A says why, and what would help.',
   },
   noSecondHome: {
