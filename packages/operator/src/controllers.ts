@@ -3,6 +3,7 @@ import { policyOf } from './settings.ts'
 import { TurnPace } from '@tenon/kube'
 import type { SweepGuard } from '@tenon/provider'
 import { AutoBrake } from './extensions/brake/auto-brake.ts'
+import { blockedNodes } from './extensions/blocked/blocked-nodes.ts'
 import { BrakeReport } from './extensions/brake/report.ts'
 import { isExpectedFailure } from './cloud/expected-failures.ts'
 import { guardedProvider, measuredProvider } from './cloud/provider-layers.ts'
@@ -160,6 +161,7 @@ function controllerSpecs(
     new NodePoolRollout(parts),
     new NodePoolCanary(parts),
     ...(policyOf(parts.settings).learns ? [new TemplateHistory(parts)] : []),
+    ...(policyOf(settings).judgesBudgets ? [blockedNodes(explainer, state, metrics)] : []),
     new BrakeReport(parts),
     ...(autoBrake === undefined ? [] : [autoBrake]),
     ...(learning === undefined ? [] : [new NodePoolLearning({ ...parts, learning })]),

@@ -1,7 +1,7 @@
 /** The state of a cluster, and answers about it; no controller is loaded with it. */
 export type { DecisionOptions, SchedulingDecider } from './decide/decider.ts'
 export { QuestionDecider } from './decide/question-decider.ts'
-export type { DecisionCause, NodeDecision, NodeObstacle } from './disruption/answers.ts'
+export type { DecisionCause, NodeDecision, NodeObstacle, StuckReason } from './disruption/answers.ts'
 export { staticDrift } from './nodeclaim/static-drift.ts'
 export type { Saving } from './questions/node-examination.ts'
 export type { NodeAnswer } from './questions/node-questions.ts'

@@ -108,6 +108,8 @@ export interface Policy {
   readonly consolidatesGlobally: boolean
   /** Voluntary disruption pauses by itself when something goes wrong. */
   readonly brakes: boolean
+  /** PDBs that can never allow an eviction are told from those that wait for pods. */
+  readonly judgesBudgets: boolean
   /** NodePools are read with the annotations of `state/nodepools/pool-annotations.ts`. */
   readonly readsPoolAnnotations: boolean
 }
@@ -123,6 +125,7 @@ const policies: Readonly<Record<Settings['compatibility'], Policy>> = {
     sparesFreshPods: true,
     consolidatesGlobally: true,
     brakes: true,
+    judgesBudgets: true,
     readsPoolAnnotations: true,
   },
   karpenter: {
@@ -135,6 +138,7 @@ const policies: Readonly<Record<Settings['compatibility'], Policy>> = {
     sparesFreshPods: false,
     consolidatesGlobally: false,
     brakes: false,
+    judgesBudgets: false,
     readsPoolAnnotations: false,
   },
 }

@@ -135,7 +135,7 @@ const rows: Readonly<Record<DecisionCause, Row>> = {
   },
   podDisruptionBudget: {
     objects: [...standing(aPool('blue')), guard, running('web', '100m')],
-    summary: /^It stays: A PDB prevents pod evictions \(PDB=default\/guard\)$/,
+    summary: /^It stays: A PDB prevents pod evictions \(PDB=default\/guard\): it allows none now$/,
   },
   command: {
     objects: [...standing(aPool('blue')), running('web', '100m')],

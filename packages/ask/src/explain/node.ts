@@ -13,7 +13,14 @@ import {
   type ResourceList,
   type Resources,
 } from '@tenon/api'
-import type { JournalEntry, NodeAnswer, NodeDecision, NodeObstacle, Saving } from '@tenon/operator'
+import type {
+  JournalEntry,
+  NodeAnswer,
+  NodeDecision,
+  NodeObstacle,
+  Saving,
+  StuckReason,
+} from '@tenon/operator'
 import { isDaemonPod } from '@tenon/operator/objects'
 import type { Study } from '../study/study.ts'
 import { type AsOf, asOf } from './as-of.ts'
@@ -44,6 +51,8 @@ export interface NodeExplanation {
   readonly currency?: string
   /** What keeps it, in order of precedence; the first one applies now. */
   readonly obstacles: readonly NodeObstacle[]
+  /** Set if only PDBs hold it that can never allow an eviction, whatever budgets of its NodePool say. */
+  readonly stuck?: StuckReason
   /** When the first obstacle was found, RFC 3339. */
   readonly at?: string
   readonly saving?: Saving
@@ -97,7 +106,7 @@ function managed(study: Study, answer: NodeAnswer): NodeExplanation {
   const { stateNode, pricePerHour, saving } = answer
   const { claim, node } = stateNode
   const decision = decisionOn(study, answer)
-  const { cause, message, until, others = [] } = decision
+  const { cause, message, until, others = [], stuck } = decision
   return {
     ...(node && { node: node.metadata.name }),
     nodeClaim: decision.nodeClaim,
@@ -109,6 +118,7 @@ function managed(study: Study, answer: NodeAnswer): NodeExplanation {
     ...(pricePerHour !== undefined && { pricePerHour }),
     ...currencyOf(study),
     obstacles: [{ cause, message, ...(until !== undefined && { until }) }, ...others],
+    ...(stuck && { stuck }),
     at: decision.at,
     ...(saving && { saving }),
     ...(claim && stateOf(study, claim)),

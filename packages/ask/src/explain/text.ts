@@ -141,6 +141,7 @@ export function nodeText(explanation: NodeExplanation): Lines {
   return [
     `${name}: ${explanation.summary}${untilText(first?.until)}`,
     whatText(explanation),
+    explanation.stuck === undefined ? '' : 'It stays until a PodDisruptionBudget or its workload is changed',
     ...(phase ? phaseText(phase) : []),
     driftText(explanation),
     ...(behind.length > 0 ? ['Behind that, in this order:'] : []),

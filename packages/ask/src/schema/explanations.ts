@@ -1,6 +1,6 @@
 /** Answers of `tenon explain` (ask.md 2). */
 import type { DisruptionReason, ResourceList } from '@tenon/api'
-import type { NodeObstacle, Saving } from '@tenon/operator'
+import type { NodeObstacle, Saving, StuckReason } from '@tenon/operator'
 import type { AsOf } from '../explain/as-of.ts'
 import type { ClaimPhase } from '../explain/claim-phase.ts'
 import type { PrintedNode, PrintedPod } from '../explain/documents.ts'
@@ -75,6 +75,13 @@ export const obstacleFields: Fields<NodeObstacle> = {
   until: optional(time('when it ends by itself')),
 }
 
+export const stuckSchema = optional(
+  words<StuckReason>({
+    never_allows: 'only PodDisruptionBudgets hold it that can never allow an eviction',
+    several_budgets: 'only PodDisruptionBudgets hold it, of which several cover a pod',
+  }),
+)
+
 export const obstacleSchema: Schema<NodeObstacle> = object<NodeObstacle>(obstacleFields)
 
 const saving = object<Saving>({
@@ -109,6 +116,7 @@ const nodeFields: Fields<PrintedNode> = {
   pricePerHour: optional(decimal('absent when it is not known')),
   currency: optional(text()),
   obstacles: list(obstacleSchema, 'what keeps it, in the order in which it counts'),
+  stuck: stuckSchema,
   at: optional(time('when the first obstacle was found out')),
   saving: optional(saving),
   drift: optional(

@@ -23,7 +23,7 @@ import {
 } from './build.ts'
 import { catalogueSchema, originSchema } from './catalogue.ts'
 import { published } from './document.ts'
-import { obstacleFields, obstacleSchema } from './explanations.ts'
+import { obstacleFields, obstacleSchema, stuckSchema } from './explanations.ts'
 import { entryLine } from './journal.ts'
 
 const aMoment = decimal('Unix milliseconds')
@@ -54,6 +54,7 @@ const decision = object<NodeDecision>({
   nodeClaim: text(),
   nodePool: text(),
   others: optional(list(obstacleSchema)),
+  stuck: stuckSchema,
   at: time(),
 })
 

@@ -23,6 +23,9 @@ export type DecisionCause =
   | 'possible'
   | 'unknown'
 
+/** Why a node stays until somebody changes a PDB or its workload (wanted.md 3). */
+export type StuckReason = 'never_allows' | 'several_budgets'
+
 /** One reason why a node stays. */
 export interface NodeObstacle {
   readonly cause: DecisionCause
@@ -41,6 +44,8 @@ export interface NodeDecision {
   readonly until?: string
   /** Further reasons, in order. */
   readonly others?: readonly NodeObstacle[]
+  /** Set if only PDBs hold the node that can never allow an eviction, whatever budgets of its NodePool say. */
+  readonly stuck?: StuckReason
   /** When this was decided, RFC 3339. */
   readonly at: string
 }

@@ -132,7 +132,8 @@ export class CandidateFinder {
     yield* nodeObstacles(this.#deps, stateNode, catalogue, 'graceful')
     const name = stateNode.node?.metadata.name
     if (name === undefined) return
-    yield* podObstacles(state.podsOnNodes.of(name), state.podsOnNodes.held(name), clock.now())
+    const { podsOnNodes } = state
+    yield* podObstacles(podsOnNodes.of(name), podsOnNodes.held(name), podsOnNodes, clock.now())
     const unit = groupUnits(state).get(name)
     if (unit === undefined) yield* groupObstacles(state, name)
     else {
@@ -176,7 +177,8 @@ function* heldByPods(
   if (claim === undefined || endsByItself(claim, disruptionClass)) return
   const found = state.podsOnNodes.of(node?.metadata.name ?? '')
   if (found.annotated.length === 0 && found.blocking === undefined) return
-  yield* podObstacles(found, found.blocking === undefined ? [] : [found.blocking], clock.now())
+  const blocking = found.blocking === undefined ? [] : [found.blocking]
+  yield* podObstacles(found, blocking, state.podsOnNodes, clock.now())
 }
 
 /** Candidates of the last pass. Most stay the same object, so that comparing them is cheap. */

@@ -1,14 +1,15 @@
 /** Explains for every node why it is still there (`GET /debug/decisions`). */
-import { type DisruptionReason, isConditionTrue, labels, type NodePool } from '@tenon/api'
+import { annotations, type DisruptionReason, isConditionTrue, labels, type NodePool } from '@tenon/api'
 import { type Clock, inSlices, rfc3339, type Slicing } from '@tenon/runtime'
 import { labelsOf, type StateNode } from '../state/nodes/state-node.ts'
-import type { DisruptionAnswers, NodeDecision, NodeObstacle, Verdict } from './answers.ts'
+import type { DisruptionAnswers, NodeDecision, NodeObstacle, StuckReason, Verdict } from './answers.ts'
 import type { Catalogue, CatalogueReader } from './catalogue.ts'
 import type { Commands } from './commands/commands.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 import { pauseSentence } from '../state/pause.ts'
 import { type DisruptionBudgets, rolloutText } from './budget.ts'
 import { type Candidate, type CandidateFinder, isEmpty } from './candidates.ts'
+import type { Obstacle } from './obstacles.ts'
 import type { ConsolidationPolicy, Objection } from './policy.ts'
 import { sentence } from './refusals.ts'
 
@@ -28,13 +29,19 @@ export class NodeExplainer {
     this.#deps = deps
   }
 
-  /** Answers for every node with a claim, as things are now; only verdicts of searches may be older. */
-  async explain(signal: AbortSignal): Promise<readonly NodeDecision[]> {
+  /**
+   * Answers for nodes with a claim, as things are now; only verdicts of searches may be older.
+   * @param isAsked which nodes; all by default.
+   */
+  async explain(
+    signal: AbortSignal,
+    isAsked: (stateNode: StateNode) => boolean = () => true,
+  ): Promise<readonly NodeDecision[]> {
     const { answers, catalogue, slicing, state } = this.#deps
     const listed = await catalogue.read(signal)
     const stateNodes = state.stateNodes()
     answers.retain(new Set(stateNodes.map(({ name }) => name)))
-    return await inSlices(this.#decisions(stateNodes, listed), slicing)
+    return await inSlices(this.#decisions(stateNodes.filter(isAsked), listed), slicing)
   }
 
   /** In steps: decisions do not wait until thousands of nodes are examined. Each answer is of its own moment. */
@@ -75,11 +82,11 @@ function withCommands(
   if (commands.has(providerID))
     return { cause: 'command', message: 'It will be disrupted once its replacement is ready' }
   if (!commands.isBackingOff(providerID)) return verdict
-  const { cause, message, until, others = [] } = verdict
+  const { cause, message, until, others = [], stuck } = verdict
   const isObstacle = cause !== 'possible' && cause !== 'unknown'
   const behind = isObstacle ? [{ cause, message, ...(until !== undefined && { until }) }, ...others] : []
   const failed = { cause: 'failedCommand', message: 'Commands for it failed; it is retried later' } as const
-  return behind.length === 0 ? failed : { ...failed, others: behind }
+  return behind.length === 0 ? failed : { ...failed, others: behind, ...(stuck && { stuck }) }
 }
 
 interface NodeVerdictsParts {
@@ -92,6 +99,7 @@ interface NodeVerdictsParts {
 /** The first obstacle of a node, and further ones. */
 interface FullVerdict extends Verdict {
   readonly others?: readonly NodeObstacle[]
+  readonly stuck?: StuckReason
 }
 
 type BudgetObstacles = (pool: NodePool, reason: DisruptionReason) => readonly NodeObstacle[]
@@ -114,13 +122,24 @@ export class NodeVerdicts {
     const obstaclesOf = budgetObstacles(budgets)
     return (stateNode) => {
       const candidate = candidates.described(stateNode, catalogue)
-      const found: Verdict[] = []
-      for (const { by, text, untilMs } of candidates.obstacles(stateNode, catalogue))
-        found.push({ cause: by, message: sentence(text), ...endOf(untilMs) })
-      if (candidate !== undefined) found.push(...this.#against(candidate, obstaclesOf))
-      const [first, ...others] = found
+      const obstacles = [...candidates.obstacles(stateNode, catalogue)]
+      const against = candidate === undefined ? [] : [...this.#against(candidate, obstaclesOf)]
+      const [first, ...others] = [
+        ...obstacles.map(({ by, text, untilMs }) => ({
+          cause: by,
+          message: sentence(text),
+          ...endOf(untilMs),
+        })),
+        ...against,
+      ]
+      // Behind a budget, the PDBs still hold the node for good.
+      const stuck = stuckBy(stateNode, obstacles, against)
       if (first !== undefined)
-        return others.length === 0 ? first : { ...first, others: others.map(withoutTime) }
+        return {
+          ...first,
+          ...(others.length > 0 && { others: others.map(withoutTime) }),
+          ...(stuck && { stuck }),
+        }
       return candidate === undefined ? unknown : unopposed(candidate)
     }
   }
@@ -140,6 +159,26 @@ export class NodeVerdicts {
   }
 }
 
+/** What ends by itself, so that it does not matter for how long a node is stuck. */
+const passing: ReadonlySet<NodeObstacle['cause']> = new Set(['budget', 'brake', 'failedCommand'])
+
+/** Why PDBs alone hold a candidate, or a node that is drained without a deadline, for good; undefined if they do not. */
+function stuckBy(
+  { claim, isMarkedForDeletion }: StateNode,
+  obstacles: readonly Obstacle[],
+  against: readonly NodeObstacle[],
+): StuckReason | undefined {
+  const found = obstacles.find(({ stuck }) => stuck !== undefined)?.stuck
+  if (found === undefined) return undefined
+  if (isMarkedForDeletion) {
+    const hasDeadline = claim?.metadata.annotations?.[annotations.terminationTimestamp] !== undefined
+    return hasDeadline || claim?.metadata.deletionTimestamp === undefined ? undefined : found
+  }
+  const isAlone =
+    obstacles.every(({ stuck }) => stuck !== undefined) && against.every(({ cause }) => passing.has(cause))
+  return isAlone ? found : undefined
+}
+
 export function reasonFor(candidate: Candidate): DisruptionReason {
   if (isConditionTrue(candidate.claim, 'Drifted')) return 'Drifted'
   return isEmpty(candidate) ? 'Empty' : 'Underutilized'
@@ -157,7 +196,8 @@ function obstacleOf(cause: NodeObstacle['cause'], { text, untilMs }: Objection):
 }
 
 function endOf(untilMs: number | undefined): Pick<NodeObstacle, 'until'> {
-  return untilMs === undefined ? {} : { until: rfc3339(untilMs) }
+  // With consolidateAfter Never, pods that just started spare their node without an end.
+  return untilMs === undefined || !Number.isFinite(untilMs) ? {} : { until: rfc3339(untilMs) }
 }
 
 function withoutTime({ cause, message, until: end }: Verdict): NodeObstacle {

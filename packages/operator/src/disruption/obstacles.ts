@@ -6,9 +6,9 @@ import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 import { validatePool } from '../state/nodepools/pool-problems.ts'
 import { labelsOf, outOfServiceBy, type StateNode } from '../state/nodes/state-node.ts'
-import type { BlockingBudgets, PodsToMove } from '../state/pods/pods-to-move.ts'
+import type { BlockingBudgets, PodsOnNodes, PodsToMove } from '../state/pods/pods-to-move.ts'
 import { doNotDisrupt, isActive, keyOf } from '../state/pods/pods.ts'
-import type { ObstacleCause } from './answers.ts'
+import type { ObstacleCause, StuckReason } from './answers.ts'
 import type { Catalogue } from './catalogue.ts'
 import { groupsOfClaim } from '../state/pods/group-of-pod.ts'
 import { awaitsPods } from './predecessors.ts'
@@ -29,6 +29,8 @@ export interface Obstacle {
   readonly text: string
   /** When it ends by itself, in Unix milliseconds; undefined if it does not, or if that is unknown. */
   readonly untilMs?: number
+  /** Set if it does not end unless somebody changes a PDB or its workload. */
+  readonly stuck?: StuckReason
 }
 
 /**
@@ -131,6 +133,7 @@ function* poolObstacles(
 export function* podObstacles(
   { annotated }: Pick<PodsToMove, 'annotated'>,
   blocking: Iterable<BlockingBudgets>,
+  podsOnNodes: Pick<PodsOnNodes, 'outlookOf'>,
   nowMs: number,
 ): Obstacles {
   for (const pod of annotated) {
@@ -143,13 +146,16 @@ export function* podObstacles(
       ...(Number.isFinite(untilMs) && { untilMs }),
     }
   }
-  for (const { kind, pod, budgets } of blocking) {
+  for (const { kind, pod, budgets, covering } of blocking) {
     const names = budgets.join(',')
-    yield blocked(
-      'podDisruptionBudget',
-      kind === 'several'
-        ? `a pod has several PDBs, which is not supported (Pod=${pod}, PDBs=${names})`
-        : `a PDB prevents pod evictions (PDB=${names})`,
-    )
+    const [outlook] = covering.map((budget) => podsOnNodes.outlookOf(budget))
+    const by = 'podDisruptionBudget'
+    if (kind === 'several') {
+      const text = `a pod has several PDBs, which is not supported (Pod=${pod}, PDBs=${names})`
+      yield { ...blocked(by, text), ...(outlook && { stuck: 'several_budgets' }) }
+    } else {
+      const text = `a PDB prevents pod evictions (PDB=${names})${outlook === undefined ? '' : `: it ${outlook.text}`}`
+      yield { ...blocked(by, text), ...(outlook?.isNever === true && { stuck: 'never_allows' }) }
+    }
   }
 }

@@ -417,6 +417,13 @@ const own: readonly MetricRow[] = [
     help: 'What the nodes that a CapacityQuota matches have, and those on their way that may match it',
   },
   {
+    name: 'tenon_nodes_blocked',
+    type: 'gauge',
+    labels: ['reason'],
+    unit: 'nodes',
+    help: 'Nodes that only PodDisruptionBudgets hold that can never allow an eviction, by reason: never_allows, several_budgets (more than one covers a pod)',
+  },
+  {
     name: 'tenon_nodepools_rollout_paused',
     type: 'gauge',
     labels: ['nodepool'],

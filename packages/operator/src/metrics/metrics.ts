@@ -106,6 +106,7 @@ export class Metrics {
   readonly heldWorkloads: Gauge
   readonly rolloutsPaused: Gauge
   readonly rolloutsHalted: Gauge
+  readonly nodesBlocked: Gauge
   readonly paused: Gauge
   readonly pausesUnreadable: Gauge
   readonly groupDecisions: Counter
@@ -171,6 +172,7 @@ export class Metrics {
     this.heldWorkloads = make.gauge('tenon_workloads_without_launches')
     this.rolloutsPaused = make.gauge('tenon_nodepools_rollout_paused')
     this.rolloutsHalted = make.gauge('tenon_nodepools_rollout_halted')
+    this.nodesBlocked = make.gauge('tenon_nodes_blocked')
     this.paused = make.gauge('tenon_paused')
     this.pausesUnreadable = make.gauge('tenon_pauses_unreadable')
     this.offeringRefusals = make.counter('tenon_offerings_launch_refusals_total')

@@ -42,6 +42,7 @@ import { claimedVolumes } from '@tenon/engine'
 import type { Cache, CacheRegistry } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
 import { brakeName } from './pause.ts'
+import { isAwaited } from './pods/budget-outlook.ts'
 import { groupsOfClaim } from './pods/group-of-pod.ts'
 import { policyOf, type Settings } from '../settings.ts'
 import {
@@ -135,6 +136,8 @@ export const indexes = {
   byOwner: 'owner',
   byNodePool: 'nodePool',
   byNamespace: 'namespace',
+  /** Pods that PDBs may wait for, by namespace; not in the compatibility mode. */
+  unready: 'unready',
   byVolumeClaim: 'volumeClaim',
   byStorageClass: 'storageClass',
   byPodGroup: 'podGroup',
@@ -257,6 +260,8 @@ export function openCaches(
   caches.pods.addIndex(indexes.byNode, nodeNamesOfPod)
   caches.pods.addIndex(indexes.byOwner, ownersOfPod)
   caches.pods.addIndex(indexes.byVolumeClaim, claimKeysOf)
+  if (policyOf(settings).judgesBudgets)
+    caches.pods.addIndex(indexes.unready, (pod) => (isAwaited(pod) ? [pod.metadata.namespace ?? ''] : []))
   if (settings.featureGates.groupScheduling)
     caches.pods.addIndex(indexes.byProvisioningRequest, (pod) => optional(consumedBy(pod)))
   caches.limitRanges.addIndex(indexes.byNamespace, ({ metadata }) => [metadata.namespace ?? ''])

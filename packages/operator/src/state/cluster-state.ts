@@ -158,7 +158,7 @@ export class ClusterState {
       this.#policy.remembersPods,
     )
     if (this.#policy.remembersPods) this.resized.follow(caches.pods)
-    this.podsOnNodes = new PodsOnNodes(caches, this.pods, this.nominations, clock)
+    this.podsOnNodes = new PodsOnNodes(caches, this.pods, this.nominations, clock, this.#policy.judgesBudgets)
     this.registrationHealth = new RegistrationHealth(caches.nodePools)
     this.poolClaims = new PoolClaims(caches.nodeClaims, {
       unseen: () => this.#seeded.values(),

@@ -238,7 +238,8 @@ test('DIS-23 DIS-24 DIS-25 DIS-26 DIS-27 a PDB keeps the nodes of pods that it d
     (name) => left(stage).includes(name) && !tainted(stage).includes(name),
   )
   assert.deepEqual(stays, held)
-  const message = 'A PDB prevents pod evictions (PDB=default/strict)'
+  const message =
+    'A PDB prevents pod evictions (PDB=default/strict): it can never allow one, as maxUnavailable is 0: set maxUnavailable to 1 or more'
   assert.deepEqual([blocked(stage, 'daemon'), blocked(stage, 'plain')], [[message], [message]])
   assert.deepEqual(blocked(stage, 'two'), [
     'A pod has several PDBs, which is not supported (Pod=default/on-two, PDBs=default/first,default/second)',

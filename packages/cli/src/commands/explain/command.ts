@@ -16,6 +16,7 @@ export function addExplain(program: Command, io: Io): void {
       'TYPE or TYPE/NAME; types are pod (po), node (no), nodeclaim, nodepool, podgroup (pg), provisioningrequest (provreq), nodegroup (ng)',
     )
     .argument('[names...]', 'names, or more of TYPE/NAME')
+    .option('--stuck', 'only nodes that PodDisruptionBudgets hold which can never allow an eviction')
     .option('--all', 'every change that would let a pod run; otherwise the three cheapest')
   withOutputFlags(withSelectionFlags(withSourceFlags(command)))
     .addHelpText(
@@ -25,6 +26,7 @@ export function addExplain(program: Command, io: Io): void {
         'tenon explain pods -A',
         'tenon explain podgroup train -n ml',
         'tenon explain node/node-1 nodepool/web',
+        'tenon explain nodes --stuck',
         'tenon explain nodepool web -s cluster.jsonl.gz -o yaml',
         'tenon explain pod web-0 -o patch',
         'tenon explain nodegroup MachineDeployment/default/md-0',

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { writeSnapshot } from '@tenon/ask'
-import { aNode, aPending, aPool, aSnapshot, aType } from '@tenon/ask/test-clusters'
+import { aClaimedNode, aNode, aPending, aPool, aRunning, aSnapshot, aType } from '@tenon/ask/test-clusters'
+import type { Node, NodeClaim } from '@tenon/api'
 import { chosenNamespace } from '../../kubectl/connection.ts'
 import { runCommand } from '../../testing/command.test-support.ts'
 
@@ -34,6 +35,45 @@ test('pods, nodes and NodePools are explained by name, as text and for programs'
   const answer: unknown = JSON.parse(pod.out)
   assert.ok(typeof answer === 'object' && answer !== null && 'kind' in answer && 'apiVersion' in answer)
   assert.deepEqual([answer.apiVersion, answer.kind], ['tenon.sh/v1alpha1', 'PodExplanation'])
+})
+
+test('WNT-24 --stuck lists nodes that only PodDisruptionBudgets hold which can never allow an eviction', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'tenon-explain-'))
+  t.after(() => rm(folder, { recursive: true }))
+  const path = join(folder, 'cluster.jsonl')
+  const [pool, type] = [aPool('blue'), aType('small', 1)]
+  const running = (app: string) => {
+    const pod = aPending(app, { cpu: '1' })
+    return aRunning({ ...pod, metadata: { ...pod.metadata, labels: { app } } }, `on-${app}`)
+  }
+  const pdb = (app: string, spec: object) => ({
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name: app, namespace: 'default' },
+    spec: { selector: { matchLabels: { app } }, ...spec },
+    status: { disruptionsAllowed: 0, currentHealthy: 1, desiredHealthy: 1, expectedPods: 2 },
+  })
+  const apps = ['free', 'held', 'waiting']
+  const consolidatable = { type: 'Consolidatable', status: 'True', reason: 'Consolidatable', message: '' }
+  const lastTransitionTime = '2026-01-01T00:00:00Z'
+  const nodes = apps.flatMap((app) => {
+    const [node, claim] = aClaimedNode(`on-${app}`, pool, type) as readonly [Node, NodeClaim]
+    const conditions = [...(claim.status?.conditions ?? []), { ...consolidatable, lastTransitionTime }]
+    return [node, { ...claim, status: { ...claim.status, conditions } }, running(app)]
+  })
+  const budgets = [pdb('held', { maxUnavailable: 0 }), pdb('waiting', { minAvailable: 1 })]
+  await writeSnapshot(path, aSnapshot([pool, ...nodes, ...budgets], [type]))
+  const { code, out } = await runCommand(['explain', 'nodes', '--stuck', '-s', path])
+  assert.equal(code, 0)
+  assert.match(
+    out,
+    /^node\/on-held: It stays: A PDB prevents pod evictions \(PDB=default\/held\): it can never/,
+  )
+  assert.doesNotMatch(out, /on-free|on-waiting/)
+  const none = await runCommand(['explain', 'nodes', 'on-free', '--stuck', '-s', path])
+  assert.match(none.out, /^No node is held only by PodDisruptionBudgets/)
+  const pods = await runCommand(['explain', 'pods', '--stuck', '-s', path])
+  assert.match(pods.err, /--stuck is for nodes and NodeClaims/)
 })
 
 test('EXP-29 a name that is unknown is an error in the words of kubectl', async (t) => {

@@ -56,6 +56,8 @@ import { type NamedTarget, type Targets, targetsOf } from '../../kubectl/targets
 export interface ExplainFlags extends SourceFlags, SelectionFlags, OutputFlags {
   /** Print every change that would help, not only the cheapest ones. */
   readonly all?: true
+  /** Only nodes that PodDisruptionBudgets hold for good. */
+  readonly stuck?: true
 }
 
 /** Flags with the namespace that they or the context select. */
@@ -71,6 +73,8 @@ interface Answer {
   readonly patches?: readonly string[]
   /** For a pod: number of changes that were not tried because of the time limit. */
   readonly untried?: number
+  /** For a node: whether only PodDisruptionBudgets hold it that can never allow an eviction. */
+  readonly isStuck?: boolean
 }
 
 /** Time limit for finding changes that would help, per answer. Grouped pods get none. */
@@ -102,6 +106,7 @@ export async function runExplain(io: Io, args: readonly string[], flags: Explain
   const isPatch = flags.output === 'patch'
   const format = formatOf(isPatch ? undefined : flags.output)
   const targets = targetsOf(args, flags, explainedKinds)
+  if (flags.stuck === true) checkStuck(targets)
   const namespace = chosenNamespace(io, flags)
   const study = await Study.open(await snapshotFrom(io, flags))
   try {
@@ -122,19 +127,32 @@ export async function runExplain(io: Io, args: readonly string[], flags: Explain
         : targets.kinds
             .filter((kind) => format.kind !== 'plain' || kind !== podKind)
             .flatMap((kind) => explaining.all(kind))
-    const answers: Answer[] = []
-    for (const target of asked) answers.push(await explaining.answer(target))
+    const answers = await explaining.answers(asked)
     if (format.kind !== 'plain')
       printObjects(io.out, format, {
         objects: answers.map(({ object }) => object),
         isList,
         nameOf: ({ kind, metadata }) => `${kind.toLowerCase()}/${metadata.name}`,
       })
-    else if (answers.length > 0) print(`${answers.map(({ lines }) => lines.join('\n')).join('\n\n')}\n`)
+    else print(plainText(answers, flags))
     if (isList) warnOfUntried(io, answers)
   } finally {
     await study.close()
   }
+}
+
+function plainText(answers: readonly Answer[], { stuck }: ExplainFlags): string {
+  if (answers.length > 0) return `${answers.map(({ lines }) => lines.join('\n')).join('\n\n')}\n`
+  return stuck === true
+    ? 'No node is held only by PodDisruptionBudgets that can never allow an eviction\n'
+    : ''
+}
+
+/** @throws KubectlError for anything but nodes and NodeClaims. */
+function checkStuck(targets: Targets): void {
+  const kinds = targets.kind === 'named' ? targets.targets.map(({ kind }) => kind) : targets.kinds
+  if (kinds.some((kind) => kind !== nodeKind && kind !== nodeClaimKind))
+    throw new KubectlError('error: --stuck is for nodes and NodeClaims')
 }
 
 /** A change that was not tried might help too. */
@@ -202,9 +220,9 @@ class Explaining {
       kind === podKind
         ? this.#waiting()
         : kind === nodeKind
-          ? nodes.list()
+          ? nodes.list().filter(({ metadata: { name } }) => this.#mayBeAsked(name))
           : kind === nodeClaimKind
-            ? nodeClaims.list()
+            ? nodeClaims.list().filter(({ status }) => this.#mayBeAsked(status?.nodeName ?? ''))
             : kind === requestKind
               ? requestsOf(this.#study)
               : nodePools.list()
@@ -215,11 +233,26 @@ class Explaining {
     }))
   }
 
+  /** With --stuck, only nodes with blocked pods are looked at, as that is cheap to tell. */
+  #mayBeAsked(nodeName: string): boolean {
+    const { podsOnNodes } = this.#study.operator.state
+    return this.#flags.stuck !== true || podsOnNodes.of(nodeName).blocking !== undefined
+  }
+
   async waitingPods(): Promise<readonly ExplainedPod[]> {
     const explained: ExplainedPod[] = []
     for (const pod of this.#selected(this.#waiting()))
       explained.push({ pod, explanation: await this.#pods.explain(pod, { missesMs: 0 }) })
     return explained
+  }
+
+  async answers(targets: readonly NamedTarget[]): Promise<readonly Answer[]> {
+    const answers: Answer[] = []
+    for (const target of targets) {
+      const answer = await this.answer(target)
+      if (this.#flags.stuck !== true || answer.isStuck === true) answers.push(answer)
+    }
+    return answers
   }
 
   async answer(target: NamedTarget & { readonly namespace?: string }): Promise<Answer> {
@@ -232,7 +265,11 @@ class Explaining {
     const found = await explainNode(this.#study, isNode ? 'node' : 'nodeClaim', name, this.#signal)
     if (found === undefined) throw notFound(kind, name)
     const word = isNode ? 'NodeExplanation' : 'NodeClaimExplanation'
-    return { lines: nodeText(found), object: nodeDocument(word, name, found) }
+    return {
+      lines: nodeText(found),
+      object: nodeDocument(word, name, found),
+      isStuck: found.stuck !== undefined,
+    }
   }
 
   async #pod({ name, namespace }: NamedTarget & { readonly namespace?: string }): Promise<Answer> {

@@ -159,7 +159,7 @@ function whyNodeStays(
   const newcomers = found.pods.filter(({ metadata }) => !known.has(metadata.uid))
   if (!endsByItself(claim, reason === 'Drifted' ? 'eventual' : 'graceful')) {
     const held = blockingBudgets(newcomers, podsOnNodes.budgets(), now)
-    const { value: obstacle } = podObstacles(found, held, now).next()
+    const { value: obstacle } = podObstacles(found, held, podsOnNodes, now).next()
     if (obstacle !== undefined) return obstacle.text
   }
   const [newcomer] = newcomers

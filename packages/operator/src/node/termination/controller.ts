@@ -280,7 +280,7 @@ export class NodeTermination implements ControllerSpec {
 
   /** Records what the drain waits for, at most every five minutes. */
   #reportDrain({ node, deadlineMs }: LeavingNode, plan: DrainPlan): void {
-    const { clock, kubernetes } = this.#deps
+    const { clock, kubernetes, state } = this.#deps
     const now = clock.now()
     const uid = node.metadata.uid ?? node.metadata.name
     const nextMs = this.#nextReportMs.get(uid)
@@ -293,6 +293,7 @@ export class NodeTermination implements ControllerSpec {
       deadlineMs,
       pods: plan.waiting,
       budgets: new BudgetIndex(kubernetes.caches.podDisruptionBudgets.list()),
+      podsOnNodes: state.podsOnNodes,
       pendingVolumes: [],
     }
     const report = drainReport(facts, now)

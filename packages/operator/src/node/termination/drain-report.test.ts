@@ -4,6 +4,7 @@ import type { Pod, PodDisruptionBudget } from '@tenon/api'
 import { BudgetIndex, drainReport, drainSummary } from './drain-report.ts'
 
 const now = Date.parse('2026-01-01T00:10:00Z')
+const podsOnNodes = { outlookOf: () => undefined }
 const never = Number.POSITIVE_INFINITY
 const ready = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] } as const
 const unready = { phase: 'Running', conditions: [{ type: 'Ready', status: 'False' }] } as const
@@ -33,7 +34,14 @@ function aBudget(
 }
 
 function report(pods: readonly Pod[], budgets: readonly PodDisruptionBudget[] = [], deadlineMs = never) {
-  const facts = { node: 'n', since: '2026-01-01T00:00:00Z', deadlineMs, pods, pendingVolumes: ['pv-1'] }
+  const facts = {
+    node: 'n',
+    since: '2026-01-01T00:00:00Z',
+    deadlineMs,
+    pods,
+    pendingVolumes: ['pv-1'],
+    podsOnNodes,
+  }
   return drainReport({ ...facts, budgets: new BudgetIndex(budgets) }, now)
 }
 

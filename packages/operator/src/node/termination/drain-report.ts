@@ -11,6 +11,8 @@ import { rfc3339 } from '@tenon/runtime'
 import type { Caches } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import { deadlineMsOf } from '../../state/nodes/state-node.ts'
+import type { PodsOnNodes } from '../../state/pods/pods-to-move.ts'
+import type { BudgetOutlook } from '../../state/pods/budget-outlook.ts'
 import { doNotDisrupt, isTerminating, keyOf } from '../../state/pods/pods.ts'
 import {
   drainTier,
@@ -34,6 +36,8 @@ type DrainRule =
       readonly budget: string
       readonly currentHealthy: number
       readonly desiredHealthy: number
+      /** Whether it may allow the eviction later; undefined in the compatibility mode. */
+      readonly outlook?: BudgetOutlook
     }
   /** The API server evicts no pod that several PDBs cover. */
   | { readonly kind: 'severalPodDisruptionBudgets'; readonly budgets: readonly string[] }
@@ -72,6 +76,7 @@ interface DrainFacts {
   /** All pods on the node. */
   readonly pods: readonly Pod[]
   readonly budgets: BudgetIndex
+  readonly podsOnNodes: Pick<PodsOnNodes, 'outlookOf'>
   readonly pendingVolumes: readonly string[]
 }
 
@@ -100,24 +105,24 @@ export function isHeld({ rule }: WaitingPod): boolean {
   )
 }
 
-function waitingPod(
-  pod: Pod,
-  { budgets, deadlineMs }: DrainFacts,
-  tier: DrainTier | undefined,
-  nowMs: number,
-): WaitingPod {
+function waitingPod(pod: Pod, facts: DrainFacts, tier: DrainTier | undefined, nowMs: number): WaitingPod {
   const { namespace = '', name } = pod.metadata
-  const forcedMs = isTerminating(pod) ? Number.POSITIVE_INFINITY : forcedAtMs(pod, deadlineMs)
+  const forcedMs = isTerminating(pod) ? Number.POSITIVE_INFINITY : forcedAtMs(pod, facts.deadlineMs)
   return {
     namespace,
     name,
-    rule: nowMs > forcedMs ? { kind: 'evicting' } : ruleOf(pod, budgets, tier, nowMs),
+    rule: nowMs > forcedMs ? { kind: 'evicting' } : ruleOf(pod, facts, tier, nowMs),
     ...(Number.isFinite(forcedMs) && { forcedAt: rfc3339(forcedMs) }),
   }
 }
 
 /** The first rule that keeps the pod, in the order in which an eviction checks them. */
-function ruleOf(pod: Pod, budgets: BudgetIndex, tier: DrainTier | undefined, nowMs: number): DrainRule {
+function ruleOf(
+  pod: Pod,
+  { budgets, podsOnNodes }: DrainFacts,
+  tier: DrainTier | undefined,
+  nowMs: number,
+): DrainRule {
   const leavingBy = pod.metadata.deletionTimestamp
   if (leavingBy !== undefined) return { kind: 'leaving', until: leavingBy }
   const protection = doNotDisrupt(pod, nowMs)
@@ -131,7 +136,14 @@ function ruleOf(pod: Pod, budgets: BudgetIndex, tier: DrainTier | undefined, now
     return { kind: 'severalPodDisruptionBudgets', budgets: covering.map(({ metadata }) => keyOf(metadata)) }
   if (budget !== undefined && !allows(budget, pod)) {
     const { currentHealthy = 0, desiredHealthy = 0 } = budget.status ?? {}
-    return { kind: 'podDisruptionBudget', budget: keyOf(budget.metadata), currentHealthy, desiredHealthy }
+    const outlook = podsOnNodes.outlookOf(budget)
+    return {
+      kind: 'podDisruptionBudget',
+      budget: keyOf(budget.metadata),
+      currentHealthy,
+      desiredHealthy,
+      ...(outlook && { outlook }),
+    }
   }
   if (tier !== undefined && drainTier(pod) !== tier) return { kind: 'laterTier', after: tier }
   return { kind: 'evicting' }
@@ -237,8 +249,9 @@ function budgetParts(pods: readonly WaitingPod[]): readonly string[] {
 }
 
 function heldByBudget(budget: string, held: readonly Held<'podDisruptionBudget'>[]): string {
-  const { currentHealthy = 0, desiredHealthy = 0 } = held[0]?.rule ?? {}
-  return `${held.length} held by PodDisruptionBudget ${budget}, which needs ${desiredHealthy} healthy pods and has ${currentHealthy} (${named(held)})`
+  const { currentHealthy = 0, desiredHealthy = 0, outlook } = held[0]?.rule ?? {}
+  const why = outlook?.text ?? `needs ${desiredHealthy} healthy pods and has ${currentHealthy}`
+  return `${held.length} held by PodDisruptionBudget ${budget}, which ${why} (${named(held)})`
 }
 
 function protectedPods(held: readonly Held<'doNotDisrupt'>[]): string {
@@ -289,6 +302,7 @@ export function drainReports(
         deadlineMs: deadlineMsOf(claim),
         pods,
         budgets,
+        podsOnNodes: state.podsOnNodes,
         pendingVolumes: pendingVolumes(caches, name, staying),
       }
       return drainReport(facts, nowMs)

@@ -40,7 +40,13 @@ function cost(podCount: number, budgetCount: number) {
   const known = budgets(budgetCount, () => reads++)
   const startedAt = process.cpuUsage()
   const index = new BudgetIndex(known)
-  const facts = { node: 'node', since: '2026-01-01T00:00:00Z', deadlineMs: now + 600_000, pendingVolumes: [] }
+  const facts = {
+    node: 'node',
+    since: '2026-01-01T00:00:00Z',
+    deadlineMs: now + 600_000,
+    pendingVolumes: [],
+    podsOnNodes: { outlookOf: () => undefined },
+  }
   // As over 20 nodes.
   const size = podCount / 20
   for (let i = 0; i < 20; i++) {

@@ -4,6 +4,7 @@ import type { Change } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 import { type Caches, indexes } from '../caches.ts'
 import type { StateNode } from '../nodes/state-node.ts'
+import { type BudgetOutlook, outlookOf } from './budget-outlook.ts'
 import type { NominatedPods } from './nominated-pods.ts'
 import type { PodIndex } from './pod-index.ts'
 import {
@@ -38,6 +39,7 @@ export class PodsOnNodes {
   readonly #index: PodIndex
   readonly #nominations: NominatedPods
   readonly #clock: Pick<Clock, 'now'>
+  readonly #judgesBudgets: boolean
   /** By Node name; removed when a pod of the node or a PDB changes. */
   readonly #known = new Map<string, PodsToMove>()
   #budgets: readonly PodDisruptionBudget[] | undefined
@@ -50,11 +52,13 @@ export class PodsOnNodes {
     index: PodIndex,
     nominations: NominatedPods,
     clock: Pick<Clock, 'now'>,
+    judgesBudgets: boolean,
   ) {
     this.#caches = caches
     this.#index = index
     this.#nominations = nominations
     this.#clock = clock
+    this.#judgesBudgets = judgesBudgets
     caches.pods.onChange((change) => {
       if (change.kind === 'updated' && this.#movesTheSame(change)) {
         this.#replace(change.old, change.object)
@@ -105,6 +109,12 @@ export class PodsOnNodes {
     const pods = this.#caches.pods.byIndex(indexes.byNode, nodeName)
     const wellFormed = pods.filter((pod) => this.#index.isWellFormed(pod))
     yield* blockingBudgets(wellFormed, this.budgets(), this.#clock.now())
+  }
+
+  /** Whether a PDB that blocks a pod may let it go later; undefined in the compatibility mode. */
+  outlookOf(budget: PodDisruptionBudget): BudgetOutlook | undefined {
+    if (!this.#judgesBudgets) return undefined
+    return outlookOf(budget, this.#caches.pods.byIndex(indexes.unready, budget.metadata.namespace ?? ''))
   }
 
   of(nodeName: string): PodsToMove {
@@ -185,12 +195,15 @@ function nodeNameOf(pod: Pod): string {
   return spec?.nodeName ?? ''
 }
 
-/** A blocked pod and its PDBs, as `namespace/name`. */
+/** A blocked pod and its PDBs. */
 export interface BlockingBudgets {
   /** `exhausted`: the PDB allows no disruption now; `several`: eviction supports only one PDB. */
   readonly kind: 'exhausted' | 'several'
+  /** As `namespace/name`. */
   readonly pod: string
+  /** As `namespace/name`. */
   readonly budgets: readonly string[]
+  readonly covering: readonly PodDisruptionBudget[]
 }
 
 /** Pods that PDBs block (disruption.md 3). */
@@ -208,6 +221,7 @@ export function* blockingBudgets(
       kind: isSeveral ? 'several' : 'exhausted',
       pod: keyOf(pod.metadata),
       budgets: covering.map(({ metadata }) => keyOf(metadata)).toSorted(),
+      covering,
     }
   }
   return undefined
