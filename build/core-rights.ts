@@ -12,6 +12,8 @@ const conditions: Readonly<Record<RightsSetting, string>> = {
   groupScheduling: 'and $gates.groupScheduling (ne .Values.settings.compatibility "karpenter")',
   dynamicResources: 'eq (include "tenon.readsDevices" .) "true"',
   secureMetrics: '.Values.controller.metrics.certificateSecret',
+  surgeOnDrain:
+    'and (ne (toString .Values.settings.surgeOnDrain) "false") (ne .Values.settings.compatibility "karpenter")',
   vpaPredictions: 'and .Values.settings.vpaPredictions (ne .Values.settings.compatibility "karpenter")',
 }
 

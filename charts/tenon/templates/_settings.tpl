@@ -110,6 +110,10 @@
   value: {{ .Values.settings.ignoreDRARequests | quote }}
 - name: VPA_PREDICTIONS
   value: {{ .Values.settings.vpaPredictions | quote }}
+{{- if ne (toString .Values.settings.surgeOnDrain) "false" }}
+- name: SURGE_ON_DRAIN
+  value: {{ .Values.settings.surgeOnDrain | quote }}
+{{- end }}
 - name: COMPATIBILITY
   value: {{ .Values.settings.compatibility | quote }}
 - name: DISABLE_CLUSTER_STATE_OBSERVABILITY

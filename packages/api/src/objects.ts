@@ -324,6 +324,30 @@ export interface ScalableWorkload extends KubeObject {
   readonly spec: { readonly replicas?: number; readonly template: PodTemplateSpec }
 }
 
+/** With what decides how pods of it are replaced. */
+export interface Deployment extends KubeObject {
+  readonly spec: {
+    readonly replicas?: number
+    readonly selector: LabelSelector
+    readonly template: Pick<PodTemplateSpec, 'metadata'>
+    readonly paused?: boolean
+    readonly strategy?: {
+      readonly type?: string
+      readonly rollingUpdate?: {
+        readonly maxSurge?: number | string
+        readonly maxUnavailable?: number | string
+      }
+    }
+  }
+  readonly status?: {
+    readonly observedGeneration?: number
+    readonly replicas?: number
+    readonly updatedReplicas?: number
+    readonly availableReplicas?: number
+    readonly conditions?: readonly Pick<Condition, 'type' | 'status' | 'reason'>[]
+  }
+}
+
 export interface DaemonSet extends KubeObject {
   readonly spec: { readonly selector: LabelSelector; readonly template: PodTemplateSpec }
 }

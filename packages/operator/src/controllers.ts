@@ -34,6 +34,8 @@ import { reportSync } from './metrics/waiting.ts'
 import { EvictionQueue } from './node/termination/eviction-queue.ts'
 import { NodeHealth } from './node/health.ts'
 import { nodeHydration } from './node/hydration.ts'
+import { surgeAnnotations } from './extensions/surge/annotation-report.ts'
+import { DrainSurge } from './extensions/surge/drain-surge.ts'
 import { NodeTermination } from './node/termination/controller.ts'
 import { NodeClaimConsistency } from './nodeclaim/consistency.ts'
 import { NodeClaimGarbageCollection } from './nodeclaim/garbage-collection.ts'
@@ -114,8 +116,13 @@ function controllerSpecs(
       settings.driftPeriodMs,
     ),
     lifecycleOf(measured(parts, 'nodeclaim.lifecycle'), deleter),
-    new NodeTermination({ ...measured(parts, 'node.termination'), evictions }),
+    new NodeTermination({
+      ...measured(parts, 'node.termination'),
+      evictions,
+      ...(settings.surgeOnDrain !== 'off' && { hold: new DrainSurge({ ...parts, evictions }) }),
+    }),
     evictions,
+    ...(caches.deployments === undefined ? [] : [surgeAnnotations(caches.deployments, parts.events)]),
     nodeClaimExpiration({ ...parts, deleter }),
     nodeClaimHydration(client, caches, state),
     nodeHydration(client, caches, state),

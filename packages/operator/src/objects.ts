@@ -23,6 +23,7 @@ export { nodeOffering } from './disruption/catalogue.ts'
 export { priceShares } from './extensions/capacitybuffer/figures.ts'
 export { balanceCost } from './cloud/zone-balance.ts'
 export { poolAnnotationProblems, poolWishes } from './state/nodepools/pool-annotations.ts'
+export { surgeAnnotationProblem } from './state/pods/surging-pods.ts'
 export { readRecord, type RolloutRecord, type Watched } from './state/nodepools/rollout-settings.ts'
 export { canaryCount, rolloutAnnotations, rolloutSettings } from './state/nodepools/rollout-settings.ts'
 export {

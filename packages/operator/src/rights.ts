@@ -16,6 +16,7 @@ export type RightsSetting =
   | 'groupScheduling'
   | 'vpaPredictions'
   | 'secureMetrics'
+  | 'surgeOnDrain'
 
 /** A rule of the controller's roles. */
 export interface CoreRule extends AccessRule {
@@ -162,6 +163,13 @@ export const clusterRights: readonly CoreRule[] = [
     apiGroups: ['authorization.k8s.io'],
     resources: ['subjectaccessreviews'],
     verbs: ['create'],
+  },
+  {
+    with: 'surgeOnDrain',
+    because: 'Deployments are restarted before their pods are evicted from a node.',
+    apiGroups: ['apps'],
+    resources: ['deployments'],
+    verbs: [...reading, 'patch'],
   },
 ]
 

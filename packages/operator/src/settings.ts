@@ -64,6 +64,8 @@ export interface Settings {
   readonly requestBookingMs: number
   /** Whether moved pods count with what VerticalPodAutoscalers will have them ask for. */
   readonly vpaPredictions: boolean
+  /** Whose pods are replaced by a rollout before their node goes: Deployments that say so in an annotation, or all. */
+  readonly surgeOnDrain: 'off' | 'annotated' | 'all'
   readonly featureGates: FeatureGates
   /** Whether there are metrics of single nodes, pods and NodePools (operations.md 9.2, 9.3). */
   readonly clusterStateObservability: boolean
@@ -167,6 +169,7 @@ export const defaultSettings: Settings = {
   ignoreDraRequests: 'auto',
   requestBookingMs: 10 * 60_000,
   vpaPredictions: true,
+  surgeOnDrain: 'off',
   featureGates: {
     nodeRepair: false,
     nodeOverlay: false,

@@ -133,6 +133,15 @@ export const coreOptions: readonly OptionDefinition[] = [
       true,
       'When pods are moved, count with the requests that VerticalPodAutoscalers will give them. Off with `--compatibility=karpenter`.',
     ),
+    {
+      flag: 'surge-on-drain',
+      variable: 'SURGE_ON_DRAIN',
+      kind: 'booleanOrAuto',
+      fallback: 'false',
+      takes: 'true|false|auto',
+      meaning:
+        'Restart Deployments before their pods are evicted from a node, so that new pods run first. With auto, only those with annotation `tenon.sh/surge-on-drain: "true"`. Needs the right to patch Deployments. Off with `--compatibility=karpenter`.',
+    },
     duration(
       'provisioning-request-booking-duration',
       '10m',

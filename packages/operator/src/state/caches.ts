@@ -8,6 +8,7 @@ import {
   type CsiNode,
   type CsiStorageCapacity,
   type DaemonSet,
+  type Deployment,
   type DeviceClass,
   deviceTaintRuleKinds,
   type DeviceTaintRule,
@@ -47,6 +48,8 @@ import { groupsOfClaim } from './pods/group-of-pod.ts'
 import { policyOf, type Settings } from '../settings.ts'
 import {
   daemonSetFields,
+  deploymentFields,
+  keptDeployment,
   keptNode,
   keptObject,
   nodeFields,
@@ -77,6 +80,8 @@ export interface Caches {
   readonly nodePools: Cache<NodePool>
   readonly namespaces: Cache<Namespace>
   readonly daemonSets: Cache<DaemonSet>
+  /** Only with `surgeOnDrain`; without rights it stays empty. */
+  readonly deployments?: Cache<Deployment>
   readonly limitRanges: Cache<LimitRange>
   readonly podDisruptionBudgets: Cache<PodDisruptionBudget>
   readonly volumeAttachments: Cache<VolumeAttachment>
@@ -156,7 +161,12 @@ export function openCaches(
   provider: Pick<CloudProvider, 'nodeClasses'>,
   settings: Pick<
     Settings,
-    'brakeNamespace' | 'compatibility' | 'defaultSpread' | 'featureGates' | 'ignoreDraRequests'
+    | 'brakeNamespace'
+    | 'compatibility'
+    | 'defaultSpread'
+    | 'featureGates'
+    | 'ignoreDraRequests'
+    | 'surgeOnDrain'
   >,
   onRead: Reading = () => undefined,
 ): Caches {
@@ -195,6 +205,7 @@ export function openCaches(
       transform: readable(kinds.daemonSet.kind, trimmer.daemonSet, onRead),
       fields: daemonSetFields,
     }),
+    ...openDeployments(registry, settings.surgeOnDrain, onRead),
     limitRanges: registry.cache(kinds.limitRange, {
       transform: readable(kinds.limitRange.kind, keptObject<LimitRange>, onRead),
       fields: objectFields,
@@ -256,6 +267,11 @@ export function openCaches(
       }),
     }),
   }
+  addIndexes(caches, settings)
+  return caches
+}
+
+function addIndexes(caches: Caches, settings: Pick<Settings, 'compatibility' | 'featureGates'>): void {
   const optional = (value: string | undefined) => (value === undefined || value === '' ? [] : [value])
   caches.pods.addIndex(indexes.byNode, nodeNamesOfPod)
   caches.pods.addIndex(indexes.byOwner, ownersOfPod)
@@ -274,7 +290,6 @@ export function openCaches(
   )
   caches.nodeClaims.addIndex(indexes.byPodGroup, (claim) => groupsOfClaim(claim).map(({ id }) => id))
   caches.volumeAttachments.addIndex(indexes.byNode, (attachment) => [attachment.spec.nodeName])
-  return caches
 }
 
 /** Also of a malformed pod. */
@@ -297,6 +312,21 @@ function claimKeysOf(pod: Pod): readonly string[] {
   if (!Array.isArray(volumes) || volumes.some((volume) => typeof volume !== 'object' || volume === null))
     return []
   return claimedVolumes(pod).map(({ claimName }) => `${pod.metadata.namespace ?? ''}/${claimName}`)
+}
+
+function openDeployments(
+  registry: Pick<CacheRegistry, 'cache'>,
+  surgeOnDrain: Settings['surgeOnDrain'],
+  onRead: Reading,
+): Pick<Caches, 'deployments'> {
+  if (surgeOnDrain === 'off') return {}
+  return {
+    deployments: registry.cache(kinds.deployment, {
+      transform: readable(kinds.deployment.kind, keptDeployment, onRead),
+      fields: deploymentFields,
+      isOptional: 'ifRefused',
+    }),
+  }
 }
 
 function openBuffers(

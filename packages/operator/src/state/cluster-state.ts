@@ -43,6 +43,7 @@ import { RequestPods } from './pods/request-pods.ts'
 import { PodIndex } from './pods/pod-index.ts'
 import { PodPlans } from './pods/pod-plans.ts'
 import { Predictions, ResizedPods } from './pods/predictions.ts'
+import { SurgingPods } from './pods/surging-pods.ts'
 import { PodsOnNodes } from './pods/pods-to-move.ts'
 import { poolOf } from './nodepools/managed-pool.ts'
 import { controllerOf, isServedBy } from './nodepools/node-pool-selection.ts'
@@ -81,6 +82,7 @@ export class ClusterState {
   readonly #amounts = new WeakMap<ResourceList, Resources>()
   readonly #sharedAmounts = new SharedParts()
   readonly pods: PodIndex
+  readonly surgingPods: SurgingPods
   readonly podsOnNodes: PodsOnNodes
   /** Names of claims that were created and the cache does not show yet. */
   readonly seeds: Listeners<string> = new Listeners()
@@ -125,7 +127,7 @@ export class ClusterState {
     caches: Caches,
     provider: Pick<CloudProvider, 'nodeClasses' | 'wellKnownLabels' | 'startupTaints'>,
     clock: Clock,
-    settings: Pick<Settings, 'compatibility' | 'nodePools' | 'registrationTimeoutMs'>,
+    settings: Pick<Settings, 'compatibility' | 'nodePools' | 'registrationTimeoutMs' | 'surgeOnDrain'>,
   ) {
     this.#caches = caches
     this.#provider = provider
@@ -158,7 +160,12 @@ export class ClusterState {
       this.#policy.remembersPods,
     )
     if (this.#policy.remembersPods) this.resized.follow(caches.pods)
-    this.podsOnNodes = new PodsOnNodes(caches, this.pods, this.nominations, clock, this.#policy.judgesBudgets)
+    this.surgingPods = new SurgingPods(caches.deployments, settings.surgeOnDrain)
+    this.podsOnNodes = new PodsOnNodes(caches, this.pods, this.nominations, {
+      surging: this.surgingPods,
+      clock,
+      judgesBudgets: this.#policy.judgesBudgets,
+    })
     this.registrationHealth = new RegistrationHealth(caches.nodePools)
     this.poolClaims = new PoolClaims(caches.nodeClaims, {
       unseen: () => this.#seeded.values(),

@@ -7,6 +7,7 @@ import {
   type Container,
   type ContainerStatus,
   type DaemonSet,
+  type Deployment,
   isRecord,
   type KubeObject,
   type Node,
@@ -166,6 +167,15 @@ export const daemonSetFields: ReadFields = {
   others: true,
 }
 
+export const deploymentFields: ReadFields = {
+  members: {
+    metadata: readOfMetadata,
+    spec: { members: { template: { members: { metadata: true }, others: false } }, others: true },
+    status: true,
+  },
+  others: true,
+}
+
 export const podTemplateFields: ReadFields = {
   members: {
     metadata: readOfMetadata,
@@ -191,6 +201,19 @@ export function keptNode(node: Node, held?: Node): Node {
   const trimmed = withoutBulk(node)
   const kept = isRecord(node.status) ? { ...trimmed, status: only(node.status, keptOfNodeStatus) } : trimmed
   return reusing(kept, held)
+}
+
+/** A Deployment without the spec of its pods. */
+export function keptDeployment(deployment: Deployment, held?: Deployment): Deployment {
+  const { apiVersion, kind, metadata, spec, status } = deployment
+  const trimmed: Deployment = {
+    apiVersion,
+    kind,
+    metadata,
+    spec: { ...spec, template: { ...(spec.template.metadata && { metadata: spec.template.metadata }) } },
+    ...(status && { status }),
+  }
+  return keptObject(trimmed, held)
 }
 
 const noSpec = {} as PodSpec

@@ -122,6 +122,7 @@ function settingsOf(read: ReadOptions): {
       ignoreDraRequests: ignoresDevices(read.text('ignore-dra-requests'), isCompatible),
       requestBookingMs: read.number('provisioning-request-booking-duration'),
       vpaPredictions: !isCompatible && read.isOn('vpa-predictions'),
+      surgeOnDrain: isCompatible ? 'off' : surgeScope(read.text('surge-on-drain')),
       featureGates: isCompatible ? karpenterGates(readGates) : gates,
       clusterStateObservability: !read.isOn('disable-cluster-state-observability'),
       metricsDetail: read.text('metrics-detail') === 'reduced' ? 'reduced' : 'full',
@@ -133,6 +134,11 @@ function settingsOf(read: ReadOptions): {
     },
     warnings: isCompatible && own.length > 0 ? [...warnings, overruled(own)] : warnings,
   }
+}
+
+function surgeScope(text: string): Settings['surgeOnDrain'] {
+  if (text === 'auto') return 'annotated'
+  return text === 'true' ? 'all' : 'off'
 }
 
 /** Karpenter ignores DRA by default. */

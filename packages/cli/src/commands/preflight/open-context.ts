@@ -141,6 +141,9 @@ function settingsOf(tenon: RunningAutoscaler | undefined): ReadonlySet<RightsSet
     ...(booleanWords.get(setting('metrics-secure', 'METRICS_SECURE')) === true
       ? (['secureMetrics'] as const)
       : []),
+    ...(surges(setting('surge-on-drain', 'SURGE_ON_DRAIN'), compatibility)
+      ? (['surgeOnDrain'] as const)
+      : []),
     ...(readsAutoscalers ? (['vpaPredictions'] as const) : []),
   ])
 }
@@ -148,6 +151,10 @@ function settingsOf(tenon: RunningAutoscaler | undefined): ReadonlySet<RightsSet
 function readsDevices(isIgnored: string, compatibility: string): boolean {
   const value = booleanWords.get(isIgnored)
   return value === undefined ? compatibility !== 'karpenter' : !value
+}
+
+function surges(value: string, compatibility: string): boolean {
+  return compatibility !== 'karpenter' && (value === 'auto' || booleanWords.get(value) === true)
 }
 
 function hasBuffers(gates: string, compatibility: string): boolean {

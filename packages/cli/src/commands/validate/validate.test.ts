@@ -248,6 +248,23 @@ test('WNT-6 a CapacityQuota is refused as by the API server, with line and field
   ])
 })
 
+test('WNT-42 an annotation of a Deployment that cannot be read is refused, with line and field', async () => {
+  const deployment = (value: string) => `apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  annotations: { tenon.sh/surge-on-drain: ${value} }
+`
+  assert.deepEqual(await problems(deployment('"true"')), [])
+  for (const value of ['""', 'NaN', '-1', '1e309', '__proto__', 'x'.repeat(10_000)]) {
+    const [problem = '', ...others] = await problems(deployment(value))
+    assert.match(problem, /tenon\.sh\/surge-on-drain.*cannot be read and is ignored/)
+    assert.ok(problem.length < 400)
+    assert.equal(others.length, 0)
+  }
+  assert.deepEqual(await problems('apiVersion: apps/v1\nkind: Deployment\n'), [])
+})
+
 test('older kinds are answered with the present ones, foreign kinds are passed over', async () => {
   const object = (apiVersion: string, kind: string) =>
     `apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: {name: old}\n`

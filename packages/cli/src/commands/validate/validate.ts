@@ -2,6 +2,7 @@
 import {
   autoscalingKinds,
   type CapacityQuota,
+  isRecord,
   karpenterKinds,
   type KubeObject,
   type NodeOverlay,
@@ -10,7 +11,7 @@ import {
   wellKnownLabels,
 } from '@tenon/api'
 import { type EligibilityPolicy, evaluateOverlaysInSteps, finished, type OfferedPool } from '@tenon/engine'
-import { nameProblem } from '@tenon/operator/objects'
+import { nameProblem, surgeAnnotationProblem } from '@tenon/operator/objects'
 import { catalogueFindings } from './catalogue-check.ts'
 import { placed, type PlacedObject, readText } from './documents.ts'
 import { replacementOf } from './former-kinds.ts'
@@ -69,6 +70,7 @@ export function validate(sources: readonly SourceText[], options: ValidateOption
       if (former === undefined) {
         skipped++
         others.push(given.object)
+        problems.push(...placed(given, workloadFindings(given.object)))
         for (const { catalogue } of options.providers)
           problems.push(...placed(given, catalogue.sourceFindingsOf?.(given.object) ?? []))
       }
@@ -190,6 +192,13 @@ function quotaFindings(quota: CapacityQuota): readonly Finding[] {
   if (reading.kind === 'read') return []
   const { field, problem, fix } = reading
   return [{ severity: 'error', field, message: `${problem}: the quota is not enforced`, fix }]
+}
+
+/** About the annotation that has a rollout replace pods before they are evicted (wanted.md 3). */
+function workloadFindings(object: KubeObject): readonly Finding[] {
+  if (object.apiVersion !== 'apps/v1' || object.kind !== 'Deployment') return []
+  const problem = isRecord(object.metadata) ? surgeAnnotationProblem(object) : undefined
+  return problem === undefined ? [] : [{ severity: 'error', ...problem }]
 }
 
 function referenceFindings(

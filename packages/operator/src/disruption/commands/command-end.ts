@@ -11,7 +11,7 @@ import { type Command, policyLabel, poolsOf } from './command.ts'
 import type { CommandReport } from './command-report.ts'
 import type { DisruptionMarks } from './marks.ts'
 import { Waves } from './waves.ts'
-import { blockingBudgets, type PodsOnNodes } from '../../state/pods/pods-to-move.ts'
+import type { PodsOnNodes } from '../../state/pods/pods-to-move.ts'
 import { podObstacles } from '../obstacles.ts'
 import { type Caches, indexes } from '../../state/caches.ts'
 import { policyOf, type Settings } from '../../settings.ts'
@@ -158,7 +158,7 @@ function whyNodeStays(
   const known = new Set(decided.map(({ metadata }) => metadata.uid))
   const newcomers = found.pods.filter(({ metadata }) => !known.has(metadata.uid))
   if (!endsByItself(claim, reason === 'Drifted' ? 'eventual' : 'graceful')) {
-    const held = blockingBudgets(newcomers, podsOnNodes.budgets(), now)
+    const held = podsOnNodes.blocking(newcomers)
     const { value: obstacle } = podObstacles(found, held, podsOnNodes, now).next()
     if (obstacle !== undefined) return obstacle.text
   }
@@ -244,7 +244,7 @@ export class CommandTraces {
 
 interface PodMovesParts {
   readonly caches: Pick<Caches, 'pods'>
-  readonly state: Pick<ClusterState, 'movedPods' | 'recentlyFilledNodes'>
+  readonly state: Pick<ClusterState, 'movedPods' | 'podsOnNodes' | 'recentlyFilledNodes'>
   readonly evictions: Pick<EvictionQueue, 'add'>
   readonly clock: Pick<Clock, 'monotonic' | 'now'>
   readonly settings: Pick<Settings, 'compatibility'>
@@ -257,10 +257,12 @@ export class PodMoves {
     this.#deps = deps
   }
 
-  /** The waves of these nodes, without pods of nodes that could not be tainted. */
+  /** The waves of these nodes, without pods of nodes that could not be tainted, and those that a rollout replaces. */
   of(going: readonly Pick<Candidate, 'node'>[], waves: readonly (readonly Pod[])[] = []): Waves {
     const names = new Set(going.map(({ node }) => node.metadata.name))
-    const moving = waves.map((wave) => wave.filter(({ spec }) => names.has(spec.nodeName ?? '')))
+    const { podsOnNodes } = this.#deps.state
+    const isMoved = (pod: Pod) => names.has(pod.spec.nodeName ?? '') && !podsOnNodes.surges(pod)
+    const moving = waves.map((wave) => wave.filter(isMoved))
     return new Waves(this.#deps, moving)
   }
 

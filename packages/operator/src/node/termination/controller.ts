@@ -23,7 +23,7 @@ import { nodeClaimConditions } from '../../state/conditions.ts'
 import { deadlineMsOf, isDisrupted, isNodeReady } from '../../state/nodes/state-node.ts'
 import { podsOnNode } from '../../state/pods/pods.ts'
 import { type DrainPlan, isDrainable, isTerminatingNode, pendingVolumes, planDrain } from './drain.ts'
-import { BudgetIndex, drainReport, drainSummary, isHeld } from './drain-report.ts'
+import { BudgetIndex, drainReport, drainSummary, isHeld, surgeOf } from './drain-report.ts'
 import type { EvictionQueue } from './eviction-queue.ts'
 
 interface Dependencies {
@@ -31,9 +31,17 @@ interface Dependencies {
   readonly state: ClusterState
   readonly provider: CloudProvider
   readonly evictions: EvictionQueue
+  /** Undefined unless rollouts replace pods before they are evicted. */
+  readonly hold?: EvictionHold
   readonly metrics: Metrics
   readonly clock: Clock
   readonly logger: Logger
+}
+
+/** Keeps pods from being evicted while something better is done about them. The deadline of the node overrides it. */
+export interface EvictionHold {
+  /** @returns those of the pods that are to be evicted now. */
+  evictable(node: Node, pods: readonly Pod[], signal: AbortSignal): Promise<readonly Pod[]>
 }
 
 /** A Node that is being deleted. */
@@ -209,9 +217,9 @@ export class NodeTermination implements ControllerSpec {
     before: ConditionSet | undefined,
     signal: AbortSignal,
   ): Promise<StageOutcome> {
-    const { clock, evictions, state } = this.#deps
+    const { clock, evictions, hold, state } = this.#deps
     const now = clock.now()
-    const { deadlineMs } = leaving
+    const { deadlineMs, node } = leaving
     const sinceMs = Date.parse(before?.get('Drained')?.lastTransitionTime ?? '')
     const isSettled = before === undefined || now - sinceMs >= leastDrainMs
     let { plan, isTwinDraining } = await this.#look(leaving, (name) => state.podsOn(name))
@@ -223,7 +231,7 @@ export class NodeTermination implements ControllerSpec {
     const conditions = before?.get('Drained') === undefined ? before?.set(draining, now) : before
     if (plan.waiting.length > 0) {
       evictions.addForced(plan.force, deadlineMs)
-      evictions.add(plan.evict, deadlineMs)
+      evictions.add((await hold?.evictable(node, plan.evict, signal)) ?? plan.evict, deadlineMs)
       this.#reportDrain(leaving, plan)
       // A pod has only its grace period left when its eviction is forced, so this must not be late.
       const forceMs = Math.max(1, plan.nextForceMs - now + 1)
@@ -294,6 +302,7 @@ export class NodeTermination implements ControllerSpec {
       pods: plan.waiting,
       budgets: new BudgetIndex(kubernetes.caches.podDisruptionBudgets.list()),
       podsOnNodes: state.podsOnNodes,
+      surgeOf: surgeOf(state, node),
       pendingVolumes: [],
     }
     const report = drainReport(facts, now)

@@ -40,6 +40,7 @@ function report(pods: readonly Pod[], budgets: readonly PodDisruptionBudget[] = 
     deadlineMs,
     pods,
     pendingVolumes: ['pv-1'],
+    surgeOf: () => undefined,
     podsOnNodes,
   }
   return drainReport({ ...facts, budgets: new BudgetIndex(budgets) }, now)

@@ -2,6 +2,7 @@
 import {
   annotations,
   matchesSelector,
+  type Node,
   type NodeClass,
   type Pod,
   type PodDisruptionBudget,
@@ -12,6 +13,7 @@ import type { Caches } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import { deadlineMsOf } from '../../state/nodes/state-node.ts'
 import type { PodsOnNodes } from '../../state/pods/pods-to-move.ts'
+import { surgeStep } from '../../state/pods/surging-pods.ts'
 import type { BudgetOutlook } from '../../state/pods/budget-outlook.ts'
 import { doNotDisrupt, isTerminating, keyOf } from '../../state/pods/pods.ts'
 import {
@@ -41,6 +43,8 @@ type DrainRule =
     }
   /** The API server evicts no pod that several PDBs cover. */
   | { readonly kind: 'severalPodDisruptionBudgets'; readonly budgets: readonly string[] }
+  /** A rollout replaces it; annotation `tenon.sh/surge-on-drain`. */
+  | { readonly kind: 'surging'; readonly deployment: string }
   /** Evicted when the pods of tier `after` are gone. */
   | { readonly kind: 'laterTier'; readonly after: DrainTier }
   /** Nothing holds it. */
@@ -77,6 +81,8 @@ interface DrainFacts {
   readonly pods: readonly Pod[]
   readonly budgets: BudgetIndex
   readonly podsOnNodes: Pick<PodsOnNodes, 'outlookOf'>
+  /** The Deployment whose rollout the drain waits for, as `namespace/name`. */
+  readonly surgeOf: (pod: Pod) => string | undefined
   readonly pendingVolumes: readonly string[]
 }
 
@@ -119,7 +125,7 @@ function waitingPod(pod: Pod, facts: DrainFacts, tier: DrainTier | undefined, no
 /** The first rule that keeps the pod, in the order in which an eviction checks them. */
 function ruleOf(
   pod: Pod,
-  { budgets, podsOnNodes }: DrainFacts,
+  { budgets, podsOnNodes, surgeOf: deploymentOf }: DrainFacts,
   tier: DrainTier | undefined,
   nowMs: number,
 ): DrainRule {
@@ -130,6 +136,8 @@ function ruleOf(
     const isForGood = !Number.isFinite(protection.untilMs)
     return { kind: 'doNotDisrupt', ...(!isForGood && { until: rfc3339(protection.untilMs) }) }
   }
+  const deployment = deploymentOf(pod)
+  if (deployment !== undefined) return { kind: 'surging', deployment }
   const covering = pod.status?.phase === 'Pending' ? [] : budgets.covering(pod)
   const [budget] = covering
   if (covering.length > 1)
@@ -205,6 +213,7 @@ export function drainSummary({ pods, deadline }: DrainReport): string {
     ...ofKind(pods, 'severalPodDisruptionBudgets', severalBudgets),
     ...budgetParts(pods),
     ...ofKind(pods, 'doNotDisrupt', protectedPods),
+    ...ofKind(pods, 'surging', surgingPods),
     ...ofKind(pods, 'leaving', leavingPods),
     ...ofKind(pods, 'evicting', (held) => `${held.length} being evicted`),
     ...ofKind(pods, 'laterTier', (held) => `${held.length} evicted later`),
@@ -262,6 +271,11 @@ function protectedPods(held: readonly Held<'doNotDisrupt'>[]): string {
   return `${held.length} protected by ${annotations.doNotDisrupt} ${until} (${named(held)})`
 }
 
+function surgingPods(held: readonly Held<'surging'>[]): string {
+  const deployments = new Set(held.map(({ rule }) => rule.deployment))
+  return `${held.length} being replaced by a rollout of their Deployment before they go (${some([...deployments])})`
+}
+
 function leavingPods(held: readonly Held<'leaving'>[]): string {
   const last =
     held
@@ -276,6 +290,19 @@ const named = (pods: readonly WaitingPod[]) => some(pods.map(({ namespace, name 
 function some(names: readonly string[]): string {
   const rest = names.length - podsNamed
   return `${names.slice(0, podsNamed).join(', ')}${rest > 0 ? ` and ${rest} other(s)` : ''}`
+}
+
+/** The Deployment whose rollout a drain waits for before it evicts a pod of the node, as `namespace/name`. */
+export function surgeOf(
+  { podsOnNodes, surgingPods: surging }: Pick<ClusterState, 'podsOnNodes' | 'surgingPods'>,
+  { metadata }: Node,
+): (pod: Pod) => string | undefined {
+  return (pod) => {
+    const deployment = surging.deploymentOf(pod)
+    if (deployment === undefined || !podsOnNodes.surges(pod)) return undefined
+    const step = surgeStep(pod, deployment, metadata.uid ?? '')
+    return step === 'evict' ? undefined : keyOf(deployment.metadata)
+  }
 }
 
 /** Every drain in progress, by name of the Node. */
@@ -303,6 +330,7 @@ export function drainReports(
         pods,
         budgets,
         podsOnNodes: state.podsOnNodes,
+        surgeOf: surgeOf(state, node),
         pendingVolumes: pendingVolumes(caches, name, staying),
       }
       return drainReport(facts, nowMs)

@@ -46,6 +46,7 @@ function cost(podCount: number, budgetCount: number) {
     deadlineMs: now + 600_000,
     pendingVolumes: [],
     podsOnNodes: { outlookOf: () => undefined },
+    surgeOf: () => undefined,
   }
   // As over 20 nodes.
   const size = podCount / 20

@@ -99,6 +99,11 @@ export class EvictionQueue implements ControllerSpec {
     return await this.#evict(pod, entry, key, signal)
   }
 
+  /** Whether the pod is not evicted now because voluntary disruption is paused. */
+  isPaused(pod: Pod): boolean {
+    return this.#pauseOf(pod) !== undefined
+  }
+
   #reportProtection(pod: Pod, entry: Entry, nowMs: number): void {
     const notice = protectionNotice(pod, nowMs)
     const text = notice === undefined ? '' : `${notice.reason}-${notice.dedupe.join('-')}`

@@ -39,6 +39,8 @@ export interface ClusterSources {
     | 'plans'
     | 'pods'
     | 'podsOn'
+    | 'podsOnNodes'
+    | 'surgingPods'
     | 'taintsOfCloud'
     | 'volumeDrivers'
   >
@@ -188,7 +190,8 @@ export function podsOfLeavingNodes(deps: ClusterSources, nodes: readonly StateNo
     const isStuck = policyOf(settings).isolates && isHeldUp(stateNode, now)
     return state
       .podsOn(stateNode.node?.metadata.name ?? '')
-      .filter((pod) => state.isWellFormed(pod) && isCurrentlyReschedulable(pod, budgets, now))
+      .filter((pod) => state.isWellFormed(pod) && !state.surgingPods.isBeingReplaced(pod))
+      .filter((pod) => isCurrentlyReschedulable(pod, state.podsOnNodes.surges(pod) ? [] : budgets, now))
       .filter((pod) => !isStuck || !isPausedByBudget(pod, budgets, now))
       .map((pod): PlacedPod => ({ pod, origin: 'deleting' }))
   })

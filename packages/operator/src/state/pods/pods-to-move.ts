@@ -6,6 +6,7 @@ import { type Caches, indexes } from '../caches.ts'
 import type { StateNode } from '../nodes/state-node.ts'
 import { type BudgetOutlook, outlookOf } from './budget-outlook.ts'
 import type { NominatedPods } from './nominated-pods.ts'
+import type { SurgingPods } from './surging-pods.ts'
 import type { PodIndex } from './pod-index.ts'
 import {
   budgetsOf,
@@ -33,11 +34,20 @@ export interface PodsToMove {
   readonly isEmpty: boolean
 }
 
+/** What says whether PDBs hold pods. */
+interface Judges {
+  readonly surging: SurgingPods
+  readonly clock: Pick<Clock, 'now'>
+  /** Whether PDBs that can never allow an eviction are told from those that wait. */
+  readonly judgesBudgets: boolean
+}
+
 /** Every pass of the disruption loop reads every node, while few nodes change in between. */
 export class PodsOnNodes {
   readonly #caches: Pick<Caches, 'pods' | 'podDisruptionBudgets'>
   readonly #index: PodIndex
   readonly #nominations: NominatedPods
+  readonly #surging: SurgingPods
   readonly #clock: Pick<Clock, 'now'>
   readonly #judgesBudgets: boolean
   /** By Node name; removed when a pod of the node or a PDB changes. */
@@ -51,12 +61,12 @@ export class PodsOnNodes {
     caches: Pick<Caches, 'pods' | 'podDisruptionBudgets'>,
     index: PodIndex,
     nominations: NominatedPods,
-    clock: Pick<Clock, 'now'>,
-    judgesBudgets: boolean,
+    { clock, judgesBudgets, surging }: Judges,
   ) {
     this.#caches = caches
     this.#index = index
     this.#nominations = nominations
+    this.#surging = surging
     this.#clock = clock
     this.#judgesBudgets = judgesBudgets
     caches.pods.onChange((change) => {
@@ -68,11 +78,13 @@ export class PodsOnNodes {
       this.#known.delete(nodeNameOf(change.object))
       if (change.kind === 'updated') this.#known.delete(nodeNameOf(change.old))
     })
-    caches.podDisruptionBudgets.onChange(() => {
+    const forget = () => {
       this.#version++
       this.#budgets = undefined
       this.#known.clear()
-    })
+    }
+    caches.podDisruptionBudgets.onChange(forget)
+    surging.changes.add(forget)
   }
 
   /** Whether the change of a pod does not matter for disruption: most only update its status. */
@@ -108,7 +120,18 @@ export class PodsOnNodes {
   *held(nodeName: string): Generator<BlockingBudgets, undefined, undefined> {
     const pods = this.#caches.pods.byIndex(indexes.byNode, nodeName)
     const wellFormed = pods.filter((pod) => this.#index.isWellFormed(pod))
-    yield* blockingBudgets(wellFormed, this.budgets(), this.#clock.now())
+    yield* this.blocking(wellFormed)
+  }
+
+  /** Those of the pods that PDBs block. Where a drain surges, it evicts nobody, and no PDB matters (wanted.md 3). */
+  *blocking(pods: readonly Pod[]): Generator<BlockingBudgets, undefined, undefined> {
+    const evicted = pods.filter((pod) => !this.surges(pod))
+    yield* blockingBudgets(evicted, this.budgets(), this.#clock.now())
+  }
+
+  /** Whether a rollout replaces the pod before its node goes. */
+  surges(pod: Pod): boolean {
+    return this.#surging.surges(pod, budgetsOf(pod, this.budgets()))
   }
 
   /** Whether a PDB that blocks a pod may let it go later; undefined in the compatibility mode. */
@@ -157,9 +180,10 @@ export class PodsOnNodes {
       if (cost === undefined) continue
       pods.push(pod)
       disruptionCost += Math.max(0, cost)
-      if (isCurrentlyReschedulable(pod, budgets, nowMs)) movable.push(pod)
+      // Of a pod that surges, PDBs say nothing.
+      if (isCurrentlyReschedulable(pod, this.surges(pod) ? [] : budgets, nowMs)) movable.push(pod)
     }
-    const blocking = blockingBudgets(wellFormed, budgets, nowMs).next().value
+    const blocking = this.blocking(wellFormed).next().value
     return { annotated, blocking, pods, movable, disruptionCost, isEmpty }
   }
 
@@ -207,7 +231,7 @@ export interface BlockingBudgets {
 }
 
 /** Pods that PDBs block (disruption.md 3). */
-export function* blockingBudgets(
+function* blockingBudgets(
   pods: readonly Pod[],
   budgets: readonly PodDisruptionBudget[],
   nowMs: number,

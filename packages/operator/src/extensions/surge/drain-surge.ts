@@ -1,0 +1,215 @@
+/** Restarts Deployments before their pods are evicted from a node (wanted.md 3). */
+import { controllerOf, type Deployment, kinds, type KubeObject, type Node, type Pod } from '@tenon/api'
+import { type EventRecorder, type KubeClient, KubeError } from '@tenon/kube'
+import { type Clock, type Logger, rfc3339 } from '@tenon/runtime'
+import type { EvictionHold } from '../../node/termination/controller.ts'
+import type { EvictionQueue } from '../../node/termination/eviction-queue.ts'
+import type { Caches } from '../../state/caches.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
+import { budgetsOf, isActive, isEvictable, isPodReady, keyOf } from '../../state/pods/pods.ts'
+import {
+  hasFailed,
+  restartedAtAnnotation,
+  surgeAnnotation,
+  surgedFor,
+  surgedForAnnotation,
+  surgeStep,
+  type SurgeStep,
+  whyNoSurge,
+} from '../../state/pods/surging-pods.ts'
+
+interface Dependencies {
+  readonly client: Pick<KubeClient, 'get' | 'patch'>
+  readonly caches: Pick<Caches, 'nodes'>
+  readonly state: Pick<ClusterState, 'podsOnNodes' | 'surgingPods'>
+  readonly evictions: Pick<EvictionQueue, 'isPaused'>
+  readonly events: EventRecorder
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+/** Pods of one Deployment that a drain would evict now. */
+interface Group {
+  readonly deployment: Deployment
+  readonly pods: [Pod, ...Pod[]]
+}
+
+/** Since the drain began, a restart that the API server cannot carry out is tried again for so long. */
+const patienceMs = 5 * 60_000
+/** One event about a Deployment and a drain in this time. */
+const eventMs = 60 * 60_000
+/** Drains that a Deployment remembers. */
+const mostRemembered = 50
+
+export class DrainSurge implements EvictionHold {
+  readonly #deps: Dependencies
+  /** UIDs of StatefulSets that were looked up, by UID of the Node that is drained. */
+  readonly #examined = new Map<string, Set<string>>()
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  async evictable(node: Node, pods: readonly Pod[], signal: AbortSignal): Promise<readonly Pod[]> {
+    const evictable: Pod[] = []
+    const groups = new Map<string, Group>()
+    for (const pod of pods) {
+      const deployment = this.#isForSurge(pod) ? this.#deps.state.surgingPods.deploymentOf(pod) : undefined
+      if (deployment === undefined) {
+        evictable.push(pod)
+        continue
+      }
+      const key = keyOf(deployment.metadata)
+      const group = groups.get(key)
+      if (group === undefined) groups.set(key, { deployment, pods: [pod] })
+      else group.pods.push(pod)
+    }
+    for (const group of groups.values()) evictable.push(...(await this.#released(node, group, signal)))
+    await this.#explainStatefulSets(node, evictable, signal)
+    return evictable
+  }
+
+  /** Others serve nobody, are held by do-not-disrupt, or wait for the end of a pause. */
+  #isForSurge(pod: Pod): boolean {
+    const { clock, evictions } = this.#deps
+    return isPodReady(pod) && isEvictable(pod, clock.now()) && !evictions.isPaused(pod)
+  }
+
+  /** @returns pods to evict as usual. */
+  async #released(node: Node, { deployment, pods }: Group, signal: AbortSignal): Promise<readonly Pod[]> {
+    const { podsOnNodes } = this.#deps.state
+    const why = whyNoSurge(deployment, budgetsOf(pods[0], podsOnNodes.budgets()))
+    if (why !== undefined) {
+      this.#tell(deployment, node, 'SurgeSkipped', `it ${why}`)
+      return pods
+    }
+    const { uid = '' } = node.metadata
+    const steps = pods.map((pod) => [pod, surgeStep(pod, deployment, uid)] as const)
+    const current = steps.filter(([, step]) => step === 'restart').map(([pod]) => pod)
+    const released = steps.filter(([, step]) => step === 'evict').map(([pod]) => pod)
+    if (released.length > 0 && hasFailed(deployment))
+      this.#tell(deployment, node, 'SurgeFailed', 'its rollout did not progress within its deadline')
+    const [first] = current
+    const step = first === undefined ? 'wait' : await this.#restart(node, deployment, first, signal)
+    return step === 'evict' ? [...released, ...current] : released
+  }
+
+  /** Restarts the Deployment, unless the API server shows that it was restarted since the cache was filled. */
+  async #restart(node: Node, cached: Deployment, pod: Pod, signal: AbortSignal): Promise<SurgeStep> {
+    const { client, events, logger, state } = this.#deps
+    const { name, namespace = '', uid } = cached.metadata
+    try {
+      const deployment = await client.get(kinds.deployment, { namespace, name }, { signal })
+      if (deployment === undefined || deployment.metadata.uid !== uid) return 'evict'
+      const why = whyNoSurge(deployment, budgetsOf(pod, state.podsOnNodes.budgets()))
+      if (why !== undefined || !state.surgingPods.isAsked(deployment)) return 'evict'
+      const step = surgeStep(pod, deployment, node.metadata.uid ?? '')
+      if (step !== 'restart') return step
+      if (!(await this.#owns(deployment, pod, signal))) return 'evict'
+      const { resourceVersion = '' } = deployment.metadata
+      await client.patch(kinds.deployment, { namespace, name }, this.#patchOf(deployment, node), {
+        resourceVersion,
+        signal,
+      })
+    } catch (error) {
+      if (!(error instanceof KubeError)) throw error
+      return this.#afterFailure(node, cached, error)
+    }
+    logger.info('restarted a Deployment before its pods are evicted', {
+      Deployment: { namespace, name },
+      Node: { name: node.metadata.name },
+    })
+    events.record({
+      object: cached,
+      type: 'Normal',
+      reason: 'SurgeStarted',
+      message: `Restarted, as Node ${node.metadata.name} is drained: a rollout replaces its pods there before any is evicted`,
+      dedupe: [uid ?? name, node.metadata.uid ?? ''],
+    })
+    return 'wait'
+  }
+
+  #afterFailure(node: Node, deployment: Deployment, error: KubeError): SurgeStep {
+    if (error.kind === 'conflict') return 'wait'
+    if (error.kind === 'notFound') return 'evict'
+    const isPassing = error.status === 0 || error.status === 429 || error.status >= 500
+    const sinceMs = Date.parse(node.metadata.deletionTimestamp ?? '')
+    if (isPassing && this.#deps.clock.now() - sinceMs < patienceMs) return 'wait'
+    this.#tell(
+      deployment,
+      node,
+      'SurgeFailed',
+      `it could not be restarted: ${error.serverMessage ?? error.message}`,
+    )
+    return 'evict'
+  }
+
+  /** Whether the pod's ReplicaSet is one of the Deployment, and not only named like one. */
+  async #owns({ metadata }: Deployment, pod: Pod, signal: AbortSignal): Promise<boolean> {
+    const { name = '', uid } = controllerOf(pod) ?? {}
+    const set = await this.#deps.client.get(
+      kinds.replicaSet,
+      { namespace: metadata.namespace ?? '', name },
+      { signal },
+    )
+    return set?.metadata.uid === uid && set !== undefined && controllerOf(set)?.uid === metadata.uid
+  }
+
+  #patchOf(deployment: Deployment, node: Node): object {
+    const { caches, clock } = this.#deps
+    const before = deployment.spec.template.metadata?.annotations?.[restartedAtAnnotation]
+    const now = rfc3339(clock.now())
+    // Of two restarts within a second, the second one would change nothing.
+    const restartedAt = now === before ? rfc3339(clock.now() + 1000) : now
+    const leaving = new Set(
+      caches.nodes
+        .list()
+        .flatMap(({ metadata }) => (metadata.deletionTimestamp && metadata.uid ? [metadata.uid] : [])),
+    )
+    const remembered = surgedFor(deployment).filter((uid) => leaving.has(uid) && uid !== node.metadata.uid)
+    const surged = [...remembered, node.metadata.uid ?? ''].slice(-mostRemembered).join(',')
+    return {
+      metadata: { annotations: { [surgedForAnnotation]: surged } },
+      spec: { template: { metadata: { annotations: { [restartedAtAnnotation]: restartedAt } } } },
+    }
+  }
+
+  /** @param why a clause. */
+  #tell(object: KubeObject, node: Node, reason: 'SurgeFailed' | 'SurgeSkipped', why: string): void {
+    const { name, uid = name } = object.metadata
+    this.#deps.events.record({
+      object,
+      type: reason === 'SurgeFailed' ? 'Warning' : 'Normal',
+      reason,
+      message: `Its pods on Node ${node.metadata.name} are evicted, not replaced first (${surgeAnnotation}): ${why}`,
+      dedupe: [uid, node.metadata.uid ?? ''],
+      dedupeTtlMs: eventMs,
+    })
+  }
+
+  /** StatefulSets cannot surge; those that are asked to are told. */
+  async #explainStatefulSets(node: Node, pods: readonly Pod[], signal: AbortSignal): Promise<void> {
+    const { caches, client, logger, state } = this.#deps
+    const { uid: drain = '' } = node.metadata
+    const examined = this.#examined.get(drain) ?? new Set()
+    for (const pod of pods) {
+      const owner = controllerOf(pod)
+      if (owner?.kind !== 'StatefulSet' || !isActive(pod) || examined.has(owner.uid)) continue
+      if (examined.size === 0) {
+        const known = new Set(caches.nodes.list().map(({ metadata }) => metadata.uid))
+        for (const uid of this.#examined.keys()) if (!known.has(uid)) this.#examined.delete(uid)
+        this.#examined.set(drain, examined)
+      }
+      examined.add(owner.uid)
+      const key = { namespace: pod.metadata.namespace ?? '', name: owner.name }
+      try {
+        const set = await client.get(kinds.statefulSet, key, { signal })
+        if (set !== undefined && state.surgingPods.isAsked(set))
+          this.#tell(set, node, 'SurgeSkipped', 'only Deployments can run more pods than they have replicas')
+      } catch (error) {
+        if (!(error instanceof KubeError)) throw error
+        logger.warn('cannot read a StatefulSet', { StatefulSet: key, error })
+      }
+    }
+  }
+}
