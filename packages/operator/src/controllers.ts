@@ -119,7 +119,7 @@ function controllerSpecs(
     new NodeTermination({
       ...measured(parts, 'node.termination'),
       evictions,
-      ...(settings.surgeOnDrain !== 'off' && { hold: new DrainSurge({ ...parts, evictions }) }),
+      ...(caches.deployments !== undefined && { hold: new DrainSurge({ ...parts, evictions }) }),
     }),
     evictions,
     ...(caches.deployments === undefined ? [] : [surgeAnnotations(caches.deployments, parts.events)]),

@@ -319,7 +319,8 @@ function openDeployments(
   surgeOnDrain: Settings['surgeOnDrain'],
   onRead: Reading,
 ): Pick<Caches, 'deployments'> {
-  if (surgeOnDrain === 'off') return {}
+  // Settings of older snapshots do not say.
+  if (surgeOnDrain !== 'annotated' && surgeOnDrain !== 'all') return {}
   return {
     deployments: registry.cache(kinds.deployment, {
       transform: readable(kinds.deployment.kind, keptDeployment, onRead),

@@ -331,3 +331,24 @@ test('a restart that the API server refuses is told, and the pods are evicted as
   assert.equal(story.restarts.size, 0)
   assert.match(story.events('SurgeFailed').join('\n'), /could not be restarted: no/)
 })
+
+test('a pod that do-not-disrupt holds is replaced first once that is over, and not before', async (t) => {
+  const story = await Story.open(t)
+  const { local } = story.world.cluster.server
+  // Without the PDB, nothing but the surge keeps a ready pod.
+  local.delete(kinds.podDisruptionBudget, 'default', 'web')
+  const [pod] = story.ready()
+  const before = story.nodeNames()
+  const annotate = (value: string | null) =>
+    local.patch(kinds.pod, 'default', pod?.metadata.name ?? '', {
+      metadata: { annotations: { 'karpenter.sh/do-not-disrupt': value } },
+    })
+  annotate('true')
+  await story.until(() => false, 2 * seconds)
+  story.deleteNode(before[0])
+  await story.until(() => false, minutes)
+  assert.equal(story.restarts.size, 0)
+  annotate(null)
+  assert.ok(await story.until(() => story.isGone(before), 5 * minutes))
+  assert.deepEqual([story.restarts.size, story.leastReady], [1, 1])
+})

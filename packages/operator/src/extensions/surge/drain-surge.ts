@@ -51,14 +51,19 @@ export class DrainSurge implements EvictionHold {
   }
 
   async evictable(node: Node, pods: readonly Pod[], signal: AbortSignal): Promise<readonly Pod[]> {
+    const { clock, evictions, state } = this.#deps
+    const { surgingPods } = state
     const evictable: Pod[] = []
     const groups = new Map<string, Group>()
     for (const pod of pods) {
-      const deployment = this.#isForSurge(pod) ? this.#deps.state.surgingPods.deploymentOf(pod) : undefined
+      // One that is not ready serves nobody.
+      const deployment = isPodReady(pod) && isActive(pod) ? surgingPods.deploymentOf(pod) : undefined
       if (deployment === undefined) {
         evictable.push(pod)
         continue
       }
+      // In the eviction queue it would be evicted as soon as do-not-disrupt or the pause ends, not replaced first.
+      if (!isEvictable(pod, clock.now()) || evictions.isPaused(pod)) continue
       const key = keyOf(deployment.metadata)
       const group = groups.get(key)
       if (group === undefined) groups.set(key, { deployment, pods: [pod] })
@@ -67,12 +72,6 @@ export class DrainSurge implements EvictionHold {
     for (const group of groups.values()) evictable.push(...(await this.#released(node, group, signal)))
     await this.#explainStatefulSets(node, evictable, signal)
     return evictable
-  }
-
-  /** Others serve nobody, are held by do-not-disrupt, or wait for the end of a pause. */
-  #isForSurge(pod: Pod): boolean {
-    const { clock, evictions } = this.#deps
-    return isPodReady(pod) && isEvictable(pod, clock.now()) && !evictions.isPaused(pod)
   }
 
   /** @returns pods to evict as usual. */

@@ -125,13 +125,13 @@ export class PodsOnNodes {
 
   /** Those of the pods that PDBs block. Where a drain surges, it evicts nobody, and no PDB matters (wanted.md 3). */
   *blocking(pods: readonly Pod[]): Generator<BlockingBudgets, undefined, undefined> {
-    const evicted = pods.filter((pod) => !this.surges(pod))
+    const evicted = this.#surging.isOn ? pods.filter((pod) => !this.surges(pod)) : pods
     yield* blockingBudgets(evicted, this.budgets(), this.#clock.now())
   }
 
   /** Whether a rollout replaces the pod before its node goes. */
   surges(pod: Pod): boolean {
-    return this.#surging.surges(pod, budgetsOf(pod, this.budgets()))
+    return this.#surging.isOn && this.#surging.surges(pod, budgetsOf(pod, this.budgets()))
   }
 
   /** Whether a PDB that blocks a pod may let it go later; undefined in the compatibility mode. */

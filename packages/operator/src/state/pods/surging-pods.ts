@@ -13,7 +13,6 @@ import type { Cache } from '@tenon/kube'
 import { Listeners } from '@tenon/runtime'
 import type { Settings } from '../../settings.ts'
 import { isUnreadable } from '../readable.ts'
-import { isSameValue } from '../same-value.ts'
 import { isActive, isPodReady, keyOf } from './pods.ts'
 
 export const surgeAnnotation = 'tenon.sh/surge-on-drain'
@@ -43,9 +42,20 @@ export class SurgingPods {
     this.#deployments = deployments
     this.#scope = scope
     deployments?.onChange((change) => {
-      const isSame = change.kind === 'updated' && isSameValue(shapeOf(change.old), shapeOf(change.object))
+      const isSame = change.kind === 'updated' && this.#shapeOf(change.old) === this.#shapeOf(change.object)
       if (!isSame) this.changes.notify(undefined)
     })
+  }
+
+  /** Without it, nothing is known of any Deployment. */
+  get isOn(): boolean {
+    return this.#deployments !== undefined
+  }
+
+  /** What decides whether the pods of a Deployment surge, as far as that is not in PDBs. */
+  #shapeOf(deployment: Deployment): string {
+    if (isUnreadable(deployment) || !this.isAsked(deployment)) return ''
+    return whyNoSurge(deployment, []) ?? `may lack ${missingIn(deployment)}`
   }
 
   /** The Deployment of a pod, if its pods are to surge; whether they can is for {@link whyNoSurge} to say. */
@@ -96,17 +106,6 @@ export function surgeAnnotationProblem({ metadata }: Pick<Deployment, 'metadata'
   }
 }
 
-/** What of a Deployment decides whether its pods surge. */
-function shapeOf({ metadata, spec }: Deployment): unknown {
-  const { paused, replicas, strategy, template } = spec
-  return [
-    metadata.deletionTimestamp,
-    ownValue(metadata.annotations, surgeAnnotation),
-    ownValue(template.metadata?.annotations, annotations.doNotDisrupt),
-    { paused, replicas, strategy },
-  ]
-}
-
 /** Why the pods of a Deployment are evicted as usual, a clause about it; undefined if a rollout replaces them. */
 export function whyNoSurge(
   { metadata, spec }: Deployment,
@@ -122,10 +121,15 @@ export function whyNoSurge(
   if (surge === undefined || surge < 1) return `has maxSurge ${maxSurge}; allow 1 or more`
   if (ownValue(template.metadata?.annotations, annotations.doNotDisrupt) !== undefined)
     return `has pods with annotation ${annotations.doNotDisrupt}, which holds for rollouts by a drain too`
-  const missing = resolved(maxUnavailable, replicas, Math.floor) ?? replicas
+  const missing = missingIn({ spec })
   const strict = missing === 0 ? undefined : covering.find((budget) => missing > allowedBy(budget))
   if (strict === undefined) return undefined
   return `may lack ${missing} pod(s) during a rollout (maxUnavailable ${maxUnavailable}), more than PodDisruptionBudget ${keyOf(strict.metadata)} allows; set it to 0`
+}
+
+/** How many pods may be missing during a rollout. */
+function missingIn({ spec: { replicas = 1, strategy } }: Pick<Deployment, 'spec'>): number {
+  return resolved(strategy?.rollingUpdate?.maxUnavailable ?? '25%', replicas, Math.floor) ?? replicas
 }
 
 /** How many of its pods a PDB lets be unavailable at most; 0 if that is not known. */
