@@ -21,7 +21,10 @@ import {
 } from './composition/extensions.ts'
 import { observingProvisionerOf, provisionerOf } from './composition/provisioning.ts'
 import type { NodeExplainer } from './disruption/explain.ts'
-import { disruptionOf, observedDisruptionOf } from './composition/disruption.ts'
+import { disruptionOf, observedDisruptionOf, type Repairs } from './composition/disruption.ts'
+import { NodeRepair } from './extensions/repair/controller.ts'
+import { RepairReport } from './extensions/repair/report.ts'
+import { RepairRules } from './extensions/repair/rules.ts'
 import { StaticClaims } from './nodepool/static/static-pools.ts'
 import { ClaimCreations } from './nodeclaim/claim-creation.ts'
 import { LimitReport } from './nodepool/limit-report.ts'
@@ -87,7 +90,7 @@ function controllerSpecs(
   sweep: SweepGuard,
 ): { readonly specs: readonly RunnableSpec[]; readonly explainer: NodeExplainer } {
   const { caches, client, clock, learning, logger, metrics, overlays, provider, settings, state } = parts
-  const { nodeRepair, staticCapacity } = settings.featureGates
+  const { staticCapacity } = settings.featureGates
   const evictions = new EvictionQueue(parts)
   const deleter = new ClaimDeleter(client, state, metrics, parts.claimJournal)
   const plannedClaims = new PlannedClaims(parts)
@@ -100,11 +103,13 @@ function controllerSpecs(
     decider: timingExaminations(parts.decider, 'disruption', parts),
   }
   const claimSources = { plannedClaims, creations, staticClaims, limits }
+  const repairs = repairsOf(parts)
   const { commands, disruption, explainer } = disruptionOf(disruptionParts, {
     ...(autoBrake && { autoBrake }),
     evictions,
     deleter,
     ...claimSources,
+    ...(repairs && { repairs }),
   })
   const buffering = bufferingOf(parts, parts.client)
   const specs = [
@@ -127,7 +132,13 @@ function controllerSpecs(
     nodeClaimHydration(client, caches, state),
     nodeHydration(client, caches, state),
     new NodeClaimConsistency(parts),
-    ...(nodeRepair && provider.repairPolicies.length > 0 ? [new NodeHealth({ ...parts, deleter })] : []),
+    ...(repairsNodes(parts)
+      ? [
+          repairs === undefined
+            ? new NodeHealth({ ...parts, deleter })
+            : new NodeRepair({ ...measured(parts, 'node.health'), deleter, ...repairs }),
+        ]
+      : []),
     ...(overlays === undefined
       ? []
       : [
@@ -191,6 +202,16 @@ function controllerSpecs(
     }),
   ]
   return { specs, explainer }
+}
+
+function repairsNodes({ provider, settings }: Pick<Assembly, 'provider' | 'settings'>): boolean {
+  return settings.featureGates.nodeRepair && provider.repairPolicies.length > 0
+}
+
+/** What Tenon adds to repairs. */
+function repairsOf(parts: Assembly): Repairs | undefined {
+  if (!repairsNodes(parts) || !policyOf(parts.settings).plansRepairs) return undefined
+  return { rules: new RepairRules(parts), report: new RepairReport(parts) }
 }
 
 /** What pauses voluntary disruption by itself, where something does. */

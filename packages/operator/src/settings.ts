@@ -114,6 +114,8 @@ export interface Policy {
   readonly judgesBudgets: boolean
   /** NodePools are read with the annotations of `state/nodepools/pool-annotations.ts`. */
   readonly readsPoolAnnotations: boolean
+  /** Nodes are repaired as wanted.md 2 says: the replacement first where the kubelet reports, and never whole zones. */
+  readonly plansRepairs: boolean
 }
 
 const policies: Readonly<Record<Settings['compatibility'], Policy>> = {
@@ -129,6 +131,7 @@ const policies: Readonly<Record<Settings['compatibility'], Policy>> = {
     brakes: true,
     judgesBudgets: true,
     readsPoolAnnotations: true,
+    plansRepairs: true,
   },
   karpenter: {
     learns: false,
@@ -142,6 +145,7 @@ const policies: Readonly<Record<Settings['compatibility'], Policy>> = {
     brakes: false,
     judgesBudgets: false,
     readsPoolAnnotations: false,
+    plansRepairs: false,
   },
 }
 

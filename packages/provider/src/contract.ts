@@ -241,6 +241,11 @@ export interface CloudProvider {
    */
   delete(claim: NodeClaim, signal?: AbortSignal): Promise<void>
   /**
+   * Restarts the instance of a claim, with its disk and its provider ID as they are. Resolves when the cloud has accepted
+   * it; rejects with `nodeClaimNotFound` if there is no such instance. Absent: instances cannot be rebooted.
+   */
+  reboot?(claim: NodeClaim, signal?: AbortSignal): Promise<void>
+  /**
    * Reads one instance from the cloud itself, never from a cache: objects are deleted if it is missing. Rejects with
    * `nodeClaimNotFound` if there is no such instance.
    */

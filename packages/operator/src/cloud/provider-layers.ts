@@ -148,17 +148,26 @@ export function guardedProvider(
   return decorated(provider, { getInstanceTypes, create })
 }
 
-/** Deletes no instance if this cluster is not the one that launched it. */
+/** Deletes and reboots no instance if this cluster is not the one that launched it. */
 export function identifiedProvider(
   provider: CloudProvider,
   identity: Pick<ClusterIdentity, 'mayRemove' | 'refusal'>,
 ): CloudProvider {
+  const checked = async (what: string): Promise<void> => {
+    if (!(await identity.mayRemove()))
+      throw new ProviderError('other', `the instance is not ${what}: ${identity.refusal}`)
+  }
   return decorated(provider, {
     async delete(claim, signal) {
-      if (!(await identity.mayRemove()))
-        throw new ProviderError('other', `the instance is not deleted: ${identity.refusal}`)
+      await checked('deleted')
       await provider.delete(claim, signal)
     },
+    ...(provider.reboot && {
+      async reboot(claim, signal) {
+        await checked('rebooted')
+        await provider.reboot?.(claim, signal)
+      },
+    }),
   })
 }
 
@@ -166,6 +175,7 @@ export function identifiedProvider(
 const methods: ReadonlyMap<PropertyKey, string> = new Map([
   ['create', 'Create'],
   ['delete', 'Delete'],
+  ['reboot', 'Reboot'],
   ['get', 'Get'],
   ['list', 'List'],
   ['getInstanceTypes', 'GetInstanceTypes'],

@@ -26,6 +26,9 @@ import { DisruptionReport } from '../disruption/report.ts'
 import type { WholeUnits } from '../disruption/whole-units.ts'
 import { MoveValidation } from '../disruption/validation.ts'
 import type { AutoBrake } from '../extensions/brake/auto-brake.ts'
+import { Repair } from '../extensions/repair/method.ts'
+import type { RepairReport } from '../extensions/repair/report.ts'
+import type { RepairRules } from '../extensions/repair/rules.ts'
 import { Metrics } from '../metrics/metrics.ts'
 import { noEvents } from '../extensions/observe/fences.ts'
 import { observedDisruption, ObservedMoves } from '../extensions/observe/observed-disruption.ts'
@@ -49,8 +52,16 @@ export interface Shared extends ClaimSources {
   readonly deleter: ClaimDeleter
 }
 
+/** What repairs unhealthy nodes whose kubelet reports. */
+export interface Repairs {
+  readonly rules: RepairRules
+  readonly report: RepairReport
+}
+
 /** What makes claims in place of nodes that go. */
 export interface ClaimSources {
+  /** Absent in the compatibility mode, and where nodes are not repaired. */
+  readonly repairs?: Repairs
   readonly plannedClaims: PlannedClaims
   readonly creations: ClaimCreations
   readonly staticClaims: StaticClaims
@@ -163,7 +174,16 @@ function methodsOf(parts: Assembly, shared: ClaimSources, orders: Orders, kind: 
   }
   const staticDrift = { ...drift, claims: shared.staticClaims }
   const movesGroups = parts.state.podGroups.isOn
+  const { repairs } = shared
   const methods: readonly MethodTurn[] = [
+    ...(repairs === undefined
+      ? []
+      : [
+          {
+            method: new Repair({ ...drift, rules: repairs.rules, repairReport: repairs.report }),
+            sources: any.sources,
+          },
+        ]),
     { method: new Emptiness({ ...parts, policy, report }), sources: any.sources },
     { method: new StaticDrift(staticDrift), sources: any.sources },
     { method: new Drift(drift), sources: any.sources },

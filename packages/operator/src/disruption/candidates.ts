@@ -157,6 +157,7 @@ function candidateOf(
   if (stateNode.claim === undefined) return undefined
   const { value: against } = nodeObstacles(deps, stateNode, catalogue, disruptionClass).next()
   if (against !== undefined) return against
+  if (disruptionClass === 'repair') return describedBy(deps, stateNode, catalogue)
   const name = stateNode.node?.metadata.name ?? ''
   if (!endsByItself(stateNode.claim, disruptionClass)) reportProtected(deps, deps.state.podsOnNodes.of(name))
   const { value: held } = heldByPods(deps, stateNode, disruptionClass).next()

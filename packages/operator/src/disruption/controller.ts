@@ -154,7 +154,8 @@ export class MethodTurns {
     const series = { reason: reason.toLowerCase(), consolidation_type: type }
     const start = clock.monotonic()
     const isWanted = (stateNode: StateNode) => method.concerns(stateNode) && orders.mayTake(stateNode)
-    const budgets = () => sources.budgets.remaining(reason)
+    const budgets = () =>
+      reason === 'Unhealthy' ? new Map<string, number>() : sources.budgets.remaining(reason)
     if (method.isQuiet?.(budgets) === true) return 'nothing'
     if (!(await inSlices(this.#isAnyOf(method, isWanted), slicing))) {
       metrics.disruptionEligibleNodes.set({ reason: reason.toLowerCase() }, 0)

@@ -8,7 +8,7 @@ import { policyOf, type Settings } from '../settings.ts'
 
 export interface NodeLimitParts {
   readonly caches: Pick<Caches, 'nodePools'>
-  readonly state: Pick<ClusterState, 'poolClaims' | 'rollouts'>
+  readonly state: Pick<ClusterState, 'poolClaims' | 'poolWishes' | 'rollouts'>
   readonly settings: Pick<Settings, 'compatibility'>
   readonly limits: Pick<LimitReport, 'reached'>
 }

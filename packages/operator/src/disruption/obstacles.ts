@@ -34,9 +34,10 @@ export interface Obstacle {
 }
 
 /**
- * Whether protected pods prevent disruption: always (`graceful`), or only without a terminationGracePeriod (`eventual`).
+ * Whether protected pods prevent disruption: always (`graceful`), only without a terminationGracePeriod (`eventual`), or
+ * never, as for repairs (`repair`), which neither annotations nor pending pods hold up either: the node is broken.
  */
-export type DisruptionClass = 'graceful' | 'eventual'
+export type DisruptionClass = 'graceful' | 'eventual' | 'repair'
 
 type Obstacles = Generator<Obstacle, undefined, undefined>
 
@@ -56,9 +57,9 @@ export function* nodeObstacles(
   }
   if (claim !== undefined) yield* stateObstacles(deps, stateNode, claim, disruptionClass)
   const { doNotDisrupt: key } = annotations
-  if (node.metadata.annotations?.[key] === 'true')
+  if (disruptionClass !== 'repair' && node.metadata.annotations?.[key] === 'true')
     yield blocked('annotation', `disruption is blocked by annotation (${key}=true)`)
-  yield* poolObstacles(deps, stateNode, catalogue)
+  yield* poolObstacles(deps, stateNode, catalogue, disruptionClass)
 }
 
 /** Obstacles in the state of the node, independent of its pods. */
@@ -76,6 +77,7 @@ function* stateObstacles(
   const condition = stateNode.node && outOfServiceBy(stateNode.node)
   if (condition !== undefined)
     yield blocked('node', `others take the Node out of service (condition ${condition})`)
+  if (disruptionClass === 'repair') return
   if (state.isNominated(stateNode.providerID)) yield blocked('node', 'the Node is kept for a pending pod')
   const hold =
     disruptionClass === 'graceful' ? state.nominations.holdOn(stateNode.node?.metadata.name ?? '') : undefined
@@ -106,6 +108,7 @@ function* poolObstacles(
   { clock, provider, state }: Dependencies,
   stateNode: StateNode,
   catalogue: Catalogue,
+  disruptionClass: DisruptionClass,
 ): Obstacles {
   const name = labelsOf(stateNode)[labels.nodePool] ?? ''
   const listed = catalogue.get(name)
@@ -116,7 +119,7 @@ function* poolObstacles(
     const [problem] = validatePool(listed.pool, provider)
     if (problem !== undefined)
       yield blocked('nodePool', `the NodePool is not valid (NodePool=${name}): ${problem}`)
-    if (state.poolWishes(listed.pool).disruptZones === undefined) return
+    if (disruptionClass === 'repair' || state.poolWishes(listed.pool).disruptZones === undefined) return
     const zone = openZone(state.stateNodes(), name, clock.now())
     if (zone === undefined || zone !== (labelsOf(stateNode)[labels.zone] ?? ''))
       yield blocked(

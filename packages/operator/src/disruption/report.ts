@@ -1,6 +1,6 @@
 /** Events and metrics of disruption decisions (disruption.md 10, 12, 18). */
 import type { Clock, Logger } from '@tenon/runtime'
-import type { DisruptionReason, KubeObject } from '@tenon/api'
+import type { KubeObject } from '@tenon/api'
 import type { ConsolidationFinding, RemovalResult, Verdict } from '@tenon/engine'
 import { balancedThreshold } from '@tenon/engine/consolidation'
 import type { DisruptionAnswers } from './answers.ts'
@@ -9,6 +9,7 @@ import { type ClaimOf, refusalText, sentence, strandedText } from './refusals.ts
 import type { ClusterState } from '../state/cluster-state.ts'
 import type { StateNode } from '../state/nodes/state-node.ts'
 import type { Kubernetes } from '../kubernetes.ts'
+import type { CommandReason } from './commands/command.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 
 interface Dependencies {
@@ -70,7 +71,7 @@ export class DisruptionReport {
   }
 
   /** Logs that no NodePool can launch, so that the method cannot decide. */
-  noPools(reason: DisruptionReason): void {
+  noPools(reason: CommandReason): void {
     this.#deps.logger.info('no nodepool is ready to launch nodes, so replacements cannot be evaluated', {
       reason,
     })

@@ -339,6 +339,20 @@ const own: readonly MetricRow[] = [
     help: 'Nodes that do not run the pods they were launched for, by cause: short (less allocatable than the instance type promised), refused (by the scheduler)',
   },
   {
+    name: 'tenon_node_repairs_total',
+    type: 'counter',
+    labels: ['nodepool', 'action'],
+    unit: 'repairs',
+    help: 'Repairs of unhealthy nodes by what was begun: reboot, replace (the replacement first), force (deleted at once, as the kubelet is silent)',
+  },
+  {
+    name: 'tenon_node_repair_brakes_total',
+    type: 'counter',
+    labels: ['zone'],
+    unit: 'failures',
+    help: 'Failures of many nodes at once for which node repair waits; zone is empty for those of the cluster',
+  },
+  {
     name: 'tenon_workloads_without_launches',
     type: 'gauge',
     labels: ['nodepool'],

@@ -64,6 +64,8 @@ export class Metrics {
   readonly nodeClaimsTerminated: Counter
   readonly nodeClaimsDisrupted: Counter
   readonly nodeClaimsUnhealthyDisrupted: Counter
+  readonly nodeRepairs: Counter
+  readonly nodeRepairBrakes: Counter
   readonly podsDisruptionInitiated: Counter
   readonly disruptionEvaluation: Histogram
   readonly disruptionDecisions: Counter
@@ -168,6 +170,8 @@ export class Metrics {
     for (const part of ['decision', 'disruption', 'improvement', 'explanation', 'zones'])
       this.decisionFaults.inc({ part }, 0)
     for (const type of ['multi', 'single']) this.consolidationTimeouts.inc({ consolidation_type: type }, 0)
+    this.nodeRepairs = make.counter('tenon_node_repairs_total')
+    this.nodeRepairBrakes = make.counter('tenon_node_repair_brakes_total')
     this.uselessNodes = make.counter('tenon_nodes_launched_in_vain_total')
     this.heldWorkloads = make.gauge('tenon_workloads_without_launches')
     this.rolloutsPaused = make.gauge('tenon_nodepools_rollout_paused')

@@ -23,7 +23,7 @@ interface Dependencies {
 }
 
 /** If a larger share of nodes is unhealthy, rounded up, something other than the nodes is broken. */
-const mostUnhealthy = 0.2
+export const mostUnhealthy = 0.2
 const blockedMs = 5 * 60_000
 const pausedPollMs = 10_000
 const blockedEventTtlMs = 15 * 60_000
@@ -83,7 +83,8 @@ export class NodeHealth implements ControllerSpec {
       this.#reportBlocked(node, scope, unhealthy.length)
       return { kind: 'after', delayMs: blockedMs }
     }
-    if (isNew || (await this.#isStillIll(node))) await this.#repair(node, claim, ailment.conditionType)
+    if (isNew || (await this.#isStillIll(node)))
+      await deleteUnhealthy(this.#deps, node, claim, ailment.conditionType)
     return done
   }
 
@@ -129,45 +130,69 @@ export class NodeHealth implements ControllerSpec {
       })
     }
   }
+}
 
-  async #repair(node: Node, claim: NodeClaim, conditionType: string): Promise<void> {
-    const { deleter, logger, metrics } = this.#deps
-    try {
-      await this.#endGracePeriod(claim)
-    } catch (error) {
-      if (isKubeError(error, 'notFound')) return
-      throw error
-    }
-    if (claim.metadata.deletionTimestamp !== undefined) return
-    const tags = node.metadata.labels ?? {}
-    if (!(await deleter.delete(claim, 'unhealthy', tags))) return
-    logger.info('deleting unhealthy node', {
-      Node: { name: node.metadata.name },
-      NodeClaim: { name: claim.metadata.name },
-      reason: conditionType,
-    })
-    metrics.nodeClaimsUnhealthyDisrupted.inc({
-      condition: snakeCase(conditionType),
-      nodepool: tags[labels.nodePool] ?? '',
-      capacity_type: tags[labels.capacityType] ?? '',
-      image_id: claim.status?.imageID ?? '',
-    })
-  }
+type DeletionParts = Pick<Dependencies, 'clock' | 'deleter' | 'kubernetes' | 'logger' | 'metrics'>
 
-  /** Sets the deadline of the drain to now: the kubelet of an unhealthy node may never stop its pods. */
-  async #endGracePeriod({ metadata }: NodeClaim): Promise<void> {
-    const { clock, kubernetes, logger } = this.#deps
-    const key = annotations.terminationTimestamp
-    const now = clock.now()
-    if (Date.parse(metadata.annotations?.[key] ?? '') <= now) return
-    const deadline = rfc3339(now)
-    await kubernetes.client.patch(
-      karpenterKinds.nodeClaim,
-      { name: metadata.name },
-      { metadata: { annotations: { [key]: deadline } } },
-    )
-    logger.info('annotated nodeclaim', { NodeClaim: { name: metadata.name }, [key]: deadline })
+/**
+ * Deletes the claim with a deadline of now, as the kubelet of an unhealthy node may never stop its pods.
+ * @param notes annotations that the claim gets before.
+ * @returns whether this call deleted it.
+ */
+export async function deleteUnhealthy(
+  deps: DeletionParts,
+  node: Node,
+  claim: NodeClaim,
+  conditionType: string,
+  notes: Readonly<Record<string, string>> = {},
+): Promise<boolean> {
+  try {
+    await endGracePeriod(deps, claim, notes)
+  } catch (error) {
+    if (isKubeError(error, 'notFound')) return false
+    throw error
   }
+  if (claim.metadata.deletionTimestamp !== undefined) return false
+  if (!(await deps.deleter.delete(claim, 'unhealthy', node.metadata.labels ?? {}))) return false
+  deps.logger.info('deleting unhealthy node', {
+    Node: { name: node.metadata.name },
+    NodeClaim: { name: claim.metadata.name },
+    reason: conditionType,
+  })
+  countUnhealthy(deps, node, claim, conditionType)
+  return true
+}
+
+export function countUnhealthy(
+  { metrics }: Pick<Dependencies, 'metrics'>,
+  { metadata }: Node,
+  claim: NodeClaim,
+  conditionType: string,
+): void {
+  metrics.nodeClaimsUnhealthyDisrupted.inc({
+    condition: snakeCase(conditionType),
+    nodepool: metadata.labels?.[labels.nodePool] ?? '',
+    capacity_type: metadata.labels?.[labels.capacityType] ?? '',
+    image_id: claim.status?.imageID ?? '',
+  })
+}
+
+/** Sets the deadline of the drain to now, unless it has passed. */
+async function endGracePeriod(
+  { clock, kubernetes, logger }: DeletionParts,
+  { metadata }: NodeClaim,
+  notes: Readonly<Record<string, string>>,
+): Promise<void> {
+  const key = annotations.terminationTimestamp
+  const now = clock.now()
+  if (Date.parse(metadata.annotations?.[key] ?? '') <= now) return
+  const deadline = rfc3339(now)
+  await kubernetes.client.patch(
+    karpenterKinds.nodeClaim,
+    { name: metadata.name },
+    { metadata: { annotations: { ...notes, [key]: deadline } } },
+  )
+  logger.info('annotated nodeclaim', { NodeClaim: { name: metadata.name }, [key]: deadline })
 }
 
 /** A condition that asks for a repair, and from when on. */

@@ -13,7 +13,10 @@ const small = ['c-1x-amd64-linux']
 const still = { disruption: { consolidateAfter: 'Never', budgets: [{ nodes: '100%' }] } }
 
 test('OPS-80 a node that is told not ready for 31 minutes is replaced at once, though it heals in a moment', async (t) => {
-  const settings = { featureGates: { ...defaultSettings.featureGates, nodeRepair: true } }
+  const settings = {
+    featureGates: { ...defaultSettings.featureGates, nodeRepair: true },
+    compatibility: 'karpenter',
+  } as const
   const stage = await openKwok(t, { settings, pool: still })
   stage.world.create(deploymentKind, aDeployment('app', 1))
   await stage.pass(minutes)

@@ -11,7 +11,11 @@ const policies: readonly RepairPolicy[] = [
   { conditionType: 'Ready', conditionStatus: 'False', tolerationMs: 10 * minutes },
   { conditionType: 'MemoryPressure', conditionStatus: 'True', tolerationMs: 30 * minutes },
 ]
-const repairing = { featureGates: { ...defaultSettings.featureGates, nodeRepair: true } }
+/** Karpenter's way; Tenon's own is in node-repair.test.ts. */
+const repairing = {
+  featureGates: { ...defaultSettings.featureGates, nodeRepair: true },
+  compatibility: 'karpenter',
+} as const
 type StageOptions = NonNullable<Parameters<typeof Stage.open>[1]>
 
 /** A world in which nodes are repaired, by default. */

@@ -66,6 +66,7 @@ export class CommandEnd {
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const { client, clock, state } = this.#deps
+    if (command.terms !== undefined) return await command.terms.whyStays(candidate, from, signal)
     if (command.reason === 'Empty') {
       // A pod may have been bound while the taint was being written.
       if (state.buffers.keptOn(candidate.providerID).length > 0)
@@ -103,12 +104,15 @@ export class CommandEnd {
         if (deleted.has(name)) return true
         const current = traces.known(claim)
         if (current !== undefined && current.metadata.deletionTimestamp === undefined) {
-          const policy = reason === 'Drifted' ? '' : policyLabel(pool.spec.disruption?.consolidationPolicy)
+          const isByPolicy = reason === 'Empty' || reason === 'Underutilized'
+          const policy = isByPolicy ? policyLabel(pool.spec.disruption?.consolidationPolicy) : ''
           try {
             const account = { policy, movedPods: waves.movedFrom(node.metadata.name) }
-            if (await deleter.delete(claim, reason.toLowerCase(), undefined, account))
+            if (await deleter.delete(claim, reason.toLowerCase(), undefined, account)) {
+              command.terms?.deleted(candidate)
               for (const object of [node, claim])
                 report.record(object, 'DisruptionTerminating', `Disrupting ${object.kind}: ${reason}`, reason)
+            }
             // The API server does not know the claim, the cache does: its node may well stay.
             else if (!traces.isDeletionKnown(claim)) traces.released([candidate])
           } catch (error) {

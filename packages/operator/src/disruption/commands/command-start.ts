@@ -36,7 +36,8 @@ export class CommandStart {
   /** The pause of one of its NodePools that stops the command. */
   pausedBy(command: Command): Extract<Overtaken, { readonly kind: 'paused' }> | undefined {
     for (const nodePool of poolsOf(command)) {
-      const pause = this.#deps.state.brake.holding(nodePool, 'voluntary')
+      const what = command.reason === 'Unhealthy' ? 'repair' : 'voluntary'
+      const pause = this.#deps.state.brake.holding(nodePool, what)
       if (pause !== undefined) return { kind: 'paused', nodePool, because: pauseSentence(pause) }
       const stop = command.reason === 'Drifted' ? this.#stopOf(nodePool) : undefined
       if (stop !== undefined) return { kind: 'paused', nodePool, because: stop.because }

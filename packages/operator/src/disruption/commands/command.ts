@@ -36,12 +36,15 @@ export interface Replacement {
   readonly abandon?: () => void
 }
 
+/** Why nodes go: a reason of the API, or `Unhealthy` for repairs, which budgets do not concern (wanted.md 2). */
+export type CommandReason = DisruptionReason | 'Unhealthy'
+
 /** How a decision came about, as metrics say it. */
 export type ConsolidationType = '' | 'empty' | 'multi' | 'single'
 
 /** Nodes to disrupt, and the replacements that must be ready first. */
 export interface Command {
-  readonly reason: DisruptionReason
+  readonly reason: CommandReason
   readonly type: ConsolidationType
   readonly candidates: readonly Candidate[]
   readonly replacements: readonly Replacement[]
@@ -53,6 +56,20 @@ export interface Command {
   readonly waves?: readonly (readonly Pod[])[]
   /** All of its nodes are disrupted or none: gangs on them only move as a whole (gangs.md 7.5). */
   readonly isWhole?: boolean
+  /** Set if the pods of the nodes do not matter, but something else does. */
+  readonly terms?: CommandTerms
+}
+
+/** What a command asks instead of examining pods. */
+export interface CommandTerms {
+  /** Why the node must stay, by the caches or (`fresh`) by the API server; undefined if it may go. */
+  readonly whyStays: (
+    candidate: Candidate,
+    from: 'cache' | 'fresh',
+    signal: AbortSignal,
+  ) => Promise<string | undefined>
+  /** Its claim was deleted. */
+  readonly deleted: (candidate: Candidate) => void
 }
 
 export function decisionOf({ replacements }: Command): 'delete' | 'replace' {

@@ -3,7 +3,6 @@ import { type Clock, Tally } from '@tenon/runtime'
 import {
   ConditionSet,
   disruptedTaint,
-  type DisruptionReason,
   isConditionTrue,
   karpenterKinds,
   kinds,
@@ -15,6 +14,7 @@ import { isKubeError, type KubeClient, mergePatchOf } from '@tenon/kube'
 import { nodeClaimConditions } from '../../state/conditions.ts'
 import { isDisrupted, type StateNode } from '../../state/nodes/state-node.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
+import type { CommandReason } from './command.ts'
 
 interface Dependencies {
   readonly client: Pick<KubeClient, 'get' | 'patch'>
@@ -56,7 +56,7 @@ export class DisruptionMarks {
   }
 
   /** @throws as {@link taint}, of the claim. */
-  async setReason(claim: NodeClaim, reason: DisruptionReason): Promise<void> {
+  async setReason(claim: NodeClaim, reason: CommandReason): Promise<void> {
     await this.#writeConditions(claim, (latest) =>
       ConditionSet.of(latest, nodeClaimConditions).set(
         { type: 'DisruptionReason', status: 'True', reason, message: reason },

@@ -1,5 +1,5 @@
 /** Replacement claims that the engine planned. */
-import { type DisruptionReason, parseResources, type Pod } from '@tenon/api'
+import { parseResources, type Pod } from '@tenon/api'
 import { exceededLimit, type NewClaim } from '@tenon/engine'
 import type { ClaimCreations } from '../../nodeclaim/claim-creation.ts'
 import type { CloudProvider } from '@tenon/provider'
@@ -11,7 +11,7 @@ import { exceededBy } from '../../provisioning/overtaken.ts'
 import { largestNoted } from '../../state/quotas.ts'
 import { shortened } from '../../text.ts'
 import type { KeptPlans } from '../../placement/planned-pods.ts'
-import type { Replacement } from './command.ts'
+import type { CommandReason, Replacement } from './command.ts'
 import { predecessorsAnnotation } from '../predecessors.ts'
 import type { Caches } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
@@ -38,7 +38,7 @@ export class PlannedReplacements {
    * @param kept pods whose plan is this claim, for decisions made meanwhile.
    * @returns a replacement, whose creation fails if its NodePool is gone or at a limit by then.
    */
-  of(claim: NewClaim, reason: DisruptionReason, kept: readonly Pod[] = []): Replacement {
+  of(claim: NewClaim, reason: CommandReason, kept: readonly Pod[] = []): Replacement {
     const { requirements, instanceTypes, nodePool, minValuesRelaxed, pricePerHour } = claim
     return {
       nodePool,

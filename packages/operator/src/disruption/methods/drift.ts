@@ -2,32 +2,27 @@
 import { type StateNode, transitionMs } from '../../state/nodes/state-node.ts'
 import { type Candidate, reportBlocked } from '../candidates.ts'
 import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
+import { type ReplacedSets, replaceFirst } from './replace-first.ts'
 import type { PlannedReplacements } from '../commands/planned-replacement.ts'
-import { type NodeLimitParts, reportFull } from '../node-limits.ts'
+import type { NodeLimitParts } from '../node-limits.ts'
 import type { DisruptionReport } from '../report.ts'
-import { destinationsOf, type PreparedRemoval, type RemovalSimulation } from '../simulation.ts'
-import type { NewClaim, RemovalResult } from '@tenon/engine'
+import type { RemovalSimulation } from '../simulation.ts'
 import { overdrawnBudget } from '@tenon/engine/consolidation'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import { type GroupUnit, groupUnits } from '../group-units.ts'
-import type { Overtaken } from '../../provisioning/overtaken.ts'
 import { refusalText } from '../refusals.ts'
 import { unitsOf, type WholeUnits } from '../whole-units.ts'
-import { mayGoFirst, uncounted } from '../without-surge.ts'
 import type { Catalogue } from '../catalogue.ts'
 import { isConditionTrue } from '@tenon/api'
 import { perObject } from '@tenon/runtime'
 import type { EventRecorder } from '@tenon/kube'
 
 interface Dependencies extends NodeLimitParts {
-  readonly state: DriftState
   readonly simulation: RemovalSimulation
   readonly replacements: PlannedReplacements
   readonly report: DisruptionReport
   readonly events: EventRecorder
 }
-
-type DriftState = NodeLimitParts['state'] & Pick<ClusterState, 'poolWishes'>
 
 const reason = 'Drifted'
 
@@ -58,7 +53,8 @@ export class Drift implements DisruptionMethod {
   async pass(pass: Pass, signal: AbortSignal): Promise<PassOutcome> {
     const { report } = this.#deps
     const remaining = pass.budgets()
-    const sets = {
+    const sets: ReplacedSets = {
+      reason,
       allowed: pass.candidates
         .filter(({ pool }) => (remaining.get(pool.metadata.name) ?? 0) > 0)
         .map((candidate) => [candidate]),
@@ -80,7 +76,7 @@ function emptyFirst([a]: readonly Candidate[], [b]: readonly Candidate[]): numbe
 }
 
 interface DriftTogetherParts extends NodeLimitParts {
-  readonly state: DriftState & Pick<ClusterState, 'podGroups' | 'stateNodes'>
+  readonly state: Pick<ClusterState, 'podGroups' | 'poolClaims' | 'rollouts' | 'stateNodes'>
   readonly simulation: RemovalSimulation
   readonly replacements: PlannedReplacements
   readonly report: DisruptionReport
@@ -130,7 +126,8 @@ export class DriftTogether implements DisruptionMethod {
   async pass(pass: Pass, signal: AbortSignal): Promise<PassOutcome> {
     const { state, units } = this.#deps
     const remaining = pass.budgets()
-    const sets = {
+    const sets: ReplacedSets = {
+      reason,
       allowed: unitsOf(state, pass.candidates)
         .map(({ members }) => members)
         .filter((members) => this.#isWithin(members, remaining)),
@@ -160,97 +157,6 @@ function longestFirst(a: readonly Candidate[], b: readonly Candidate[]): number 
   const since = (members: readonly Candidate[]) =>
     Math.min(...members.filter(isDrifted).map(({ claim }) => transitionMs(claim, 'Drifted') ?? 0))
   return since(a) - since(b) || ((a[0]?.name ?? '') < (b[0]?.name ?? '') ? -1 : 1)
-}
-
-interface ReplaceFirstParts extends NodeLimitParts {
-  readonly state: DriftState
-  readonly simulation: RemovalSimulation
-  readonly replacements: PlannedReplacements
-  readonly report: DisruptionReport
-}
-
-/** Nodes that are replaced in one command. */
-type DriftedSet = readonly Candidate[]
-
-interface DriftedSets {
-  /** The sets that budgets allow. */
-  readonly allowed: readonly DriftedSet[]
-  /** The order in which they are tried. */
-  readonly inOrder: (a: DriftedSet, b: DriftedSet) => number
-  /** Records on a node that no replacement may be launched now. */
-  readonly reportHeld: (candidate: Candidate, text: string) => void
-}
-
-/** Replaces the first set whose pods all find a place. */
-async function replaceFirst(
-  deps: ReplaceFirstParts,
-  { allowed, inOrder, reportHeld }: DriftedSets,
-  { mayNotLaunch, begin }: Pick<Pass, 'begin' | 'mayNotLaunch'>,
-  signal: AbortSignal,
-): Promise<PassOutcome> {
-  const { report, replacements, simulation } = deps
-  if (allowed.length === 0) return 'nothing'
-  const mayLaunch = ({ nodePool }: NewClaim) => !mayNotLaunch(nodePool)
-  const prepared = await simulation.prepare(allowed.flat(), false, signal)
-  if (prepared === undefined) {
-    report.noPools(reason)
-    return 'again'
-  }
-  const judged = allowed.flatMap((set) => {
-    const nodes = set.flatMap(({ name }) => prepared.candidates.get(name) ?? [])
-    return nodes.length === set.length ? [nodes] : []
-  })
-  for (const set of judged.toSorted(inOrder)) {
-    const removal = await without(deps, prepared, set, signal)
-    if (removal === 'failed') continue
-    if (removal === undefined) return 'nothing'
-    const command = { reason, type: '', candidates: set, isWhole: set.length > 1 } as const
-    if (removal.stranded.length > 0) {
-      if (mayGoFirst(deps, set)) {
-        const after = await without(deps, uncounted(prepared, set), set, signal)
-        // The provisioner launches what follows it, once quotas have room.
-        if (after !== 'failed' && after?.stranded.length === 0 && after.replacements.every(mayLaunch))
-          return outcomeOf(await begin({ ...command, replacements: [], destinations: [] }))
-      }
-      for (const candidate of set) report.stranded(candidate, removal.stranded)
-      continue
-    }
-    // Nodes for other pods are the provisioner's; this command does not wait for them.
-    const held = removal.replacements.find((claim) => !mayLaunch(claim))
-    if (held !== undefined) {
-      const text = reportFull(deps, held.nodePool) ?? heldBackText(held.nodePool)
-      for (const candidate of set) reportHeld(candidate, text)
-      continue
-    }
-    const overtaken = await begin({
-      ...command,
-      replacements: removal.replacements.map((claim) => replacements.of(claim, reason)),
-      destinations: destinationsOf(prepared, removal.placements),
-    })
-    return outcomeOf(overtaken)
-  }
-  return 'nothing'
-}
-
-function outcomeOf(overtaken: Overtaken | undefined): PassOutcome {
-  return overtaken === undefined ? 'begun' : 'again'
-}
-
-/** Simulates the removal of the nodes; after a failure the next set is tried. */
-async function without(
-  { report, simulation }: ReplaceFirstParts,
-  prepared: PreparedRemoval,
-  set: DriftedSet,
-  signal: AbortSignal,
-): Promise<RemovalResult | 'failed' | undefined> {
-  try {
-    return await simulation.without(prepared, set, signal)
-  } catch (error) {
-    if (signal.aborted) throw error
-    const text = `simulating the placement of its pods failed: ${error instanceof Error ? error.message : String(error)}`
-    for (const candidate of set) report.stays(candidate, text)
-    return 'failed'
-  }
 }
 
 export function isDrifted({ claim }: Pick<StateNode, 'claim'>): boolean {
@@ -289,8 +195,4 @@ export function isRolloutPaused({ events, state }: RolloutPauseParts, candidate:
     dedupeTtlMs,
   })
   return true
-}
-
-export function heldBackText(pool: string): string {
-  return `no NodeClaim of NodePool ${pool} is created as a replacement for now, because the last one did not become a node`
 }

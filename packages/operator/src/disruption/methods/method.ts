@@ -1,10 +1,9 @@
 /** The interface of disruption methods, and what a pass gives them (disruption.md 2). */
-import type { DisruptionReason } from '@tenon/api'
 import type { StateNode } from '../../state/nodes/state-node.ts'
 import type { Candidate, GroupScope } from '../candidates.ts'
 import type { DisruptionClass } from '../obstacles.ts'
 import type { Catalogue } from '../catalogue.ts'
-import type { Command, ConsolidationType } from '../commands/command.ts'
+import type { Command, CommandReason, ConsolidationType } from '../commands/command.ts'
 import type { PreparedRemoval } from '../simulation.ts'
 import type { Overtaken } from '../../provisioning/overtaken.ts'
 
@@ -55,7 +54,7 @@ export type PassOutcome = 'begun' | 'nothing' | 'again'
 
 /** One way to find nodes to remove or replace. */
 export interface DisruptionMethod {
-  readonly reason: DisruptionReason
+  readonly reason: CommandReason
   /** Label `consolidation_type` of metrics; empty for drift. */
   readonly type: ConsolidationType
   readonly disruptionClass: DisruptionClass

@@ -13,15 +13,16 @@ import type { ClusterState } from '../../state/cluster-state.ts'
 import type { StateNode } from '../../state/nodes/state-node.ts'
 import type { Candidate } from '../candidates.ts'
 import type { Command, Replacement } from '../commands/command.ts'
-import { driftedAmong, heldBackText, isDrifted, isRolloutPaused } from './drift.ts'
+import { driftedAmong, isDrifted, isRolloutPaused } from './drift.ts'
 import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
+import { heldBackText } from './replace-first.ts'
 import { nodeLimitRemedy } from '../../nodepool/limit-report.ts'
 import { type NodeLimitParts, reportNodeLimit } from '../node-limits.ts'
 import type { DisruptionReport } from '../report.ts'
 import { mayGoFirst } from '../without-surge.ts'
 
 interface Dependencies extends NodeLimitParts {
-  readonly state: NodeLimitParts['state'] & Pick<ClusterState, 'managedPool' | 'poolWishes'>
+  readonly state: NodeLimitParts['state'] & Pick<ClusterState, 'managedPool'>
   readonly caches: Caches
   readonly provider: CloudProvider
   readonly claims: StaticClaims

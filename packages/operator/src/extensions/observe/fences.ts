@@ -32,6 +32,7 @@ export function readingProvider(provider: CloudProvider): CloudProvider {
   return decorated(provider, {
     create: refuse('created'),
     delete: refuse('deleted'),
+    ...(provider.reboot && { reboot: refuse('rebooted') }),
     startControllers: (signal) => {
       provider.startReading?.(signal)
     },

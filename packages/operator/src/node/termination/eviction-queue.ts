@@ -209,7 +209,8 @@ export class EvictionQueue implements ControllerSpec {
       claim.metadata.deletionTimestamp !== undefined || node?.metadata.deletionTimestamp !== undefined
     if (isDeleted && !isConditionTrue(claim, 'DisruptionReason')) return undefined
     const pool = claim.metadata.labels?.[labels.nodePool] ?? ''
-    if (state.brake.holding(pool, 'voluntary') === undefined) return undefined
+    const isRepair = conditionOf(claim, 'DisruptionReason')?.reason === 'Unhealthy'
+    if (state.brake.holding(pool, isRepair ? 'repair' : 'voluntary') === undefined) return undefined
     return isDeleted ? 'delaysPod' : 'keepsNode'
   }
 

@@ -9,6 +9,8 @@ const keys = [
   'expiration-deadline',
   'expiration-jitter',
   'disrupt-zones',
+  'repair',
+  'repair-budget',
 ].map((name) => `tenon.sh/${name}`)
 
 const annotated = (annotations: Readonly<Record<string, string>>) => ({
@@ -24,6 +26,8 @@ test('annotations are read, with space around them', () => {
       'tenon.sh/expiration-deadline': '72h',
       'tenon.sh/expiration-jitter': '10%',
       'tenon.sh/disrupt-zones': 'sequential',
+      'tenon.sh/repair': 'reboot, replace',
+      'tenon.sh/repair-budget': '2',
       'tenon.sh/of-another': 'kind',
     }),
   )
@@ -34,6 +38,11 @@ test('annotations are read, with space around them', () => {
     expirationDeadline: 72 * 3_600_000,
     expirationJitter: 0.1,
     disruptZones: 'sequential',
+    repair: 'reboot',
+    repairBudget: { count: 2 },
+  })
+  assert.deepEqual(poolWishes(annotated({ 'tenon.sh/repair-budget': '10%' })), {
+    repairBudget: { fraction: 0.1 },
   })
   assert.deepEqual(poolWishes({ metadata: { name: 'plain' } }), {})
 })

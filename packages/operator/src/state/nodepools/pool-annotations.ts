@@ -58,6 +58,18 @@ const known = {
     read: (text) => (text === 'true' ? true : undefined),
     fix: 'use "true", or remove the annotation',
   },
+  /** What is done about unhealthy nodes; default `replace`. */
+  repair: {
+    key: 'tenon.sh/repair',
+    read: repairOf,
+    fix: 'use "off", "replace" or "reboot,replace"',
+  },
+  /** How many nodes are repaired at a time: a number, or a share of the nodes, rounded up. */
+  repairBudget: {
+    key: 'tenon.sh/repair-budget',
+    read: shareOf,
+    fix: 'use a number of nodes, such as "2", or a percentage from "0%" to "100%"',
+  },
 } as const satisfies Readonly<Record<string, PoolAnnotation<unknown>>>
 
 type Known = typeof known
@@ -103,6 +115,20 @@ function fractionOf(text: string): number | undefined {
   const digits = /^(\d{1,3}(?:\.\d{1,6})?)%$/.exec(text)?.[1]
   const percent = digits === undefined ? undefined : Number(digits)
   return percent !== undefined && percent <= 100 ? percent / 100 : undefined
+}
+
+function repairOf(text: string): 'off' | 'replace' | 'reboot' | undefined {
+  if (text === 'off' || text === 'replace') return text
+  return /^reboot\s*,\s*replace$/.test(text) ? 'reboot' : undefined
+}
+
+/** A number of nodes, or a part of all. */
+export type Share = { readonly count: number } | { readonly fraction: number }
+
+function shareOf(text: string): Share | undefined {
+  if (/^\d{1,9}$/.test(text)) return { count: Number(text) }
+  const fraction = fractionOf(text)
+  return fraction === undefined ? undefined : { fraction }
 }
 
 function priceOf(text: string): number | undefined {
