@@ -215,6 +215,18 @@ class ExoscaleProvider implements CloudProvider {
     }, signal)
   }
 
+  /** Only of an instance whose labels prove that it is the claim's. */
+  async reboot(claim: NodeClaim, signal?: AbortSignal): Promise<void> {
+    return this.#speak(async () => {
+      const { api } = this.#deps.cloud
+      const id = instanceIdIn(claim.status?.providerID ?? '')
+      const instance = await notFoundIsGone(id, api.getInstance(id, signal))
+      if (!this.#fleet.isOf(claim, instance))
+        throw new ProviderError('other', `instance ${id} is not that of NodeClaim ${claim.metadata.name}`)
+      await notFoundIsGone(id, api.rebootInstance(id, signal))
+    }, signal)
+  }
+
   async get(providerID: string, signal?: AbortSignal): Promise<ProviderInstance> {
     return this.#speak(async () => {
       const id = instanceIdIn(providerID)

@@ -154,6 +154,7 @@ describe('every method', () => {
       getQuota: (signal) => api.getQuota('instance', signal),
       getOperation: (signal) => api.getOperation(made.id, signal),
       waitForOperation: (signal) => api.waitForOperation(made, { signal }),
+      rebootInstance: (signal) => api.rebootInstance(id, signal),
       deleteInstance: (signal) => api.deleteInstance(id, signal),
     }
     const own = Object.getOwnPropertyNames(ExoscaleClient.prototype).filter((name) => name !== 'constructor')
@@ -180,6 +181,9 @@ describe('every method', () => {
       message: /no answer within 60 s/,
     })
     assert.equal(cloud.callsTo('POST', /instance/).length, 1)
+    cloud.disturb('PUT', /reboot/, 'silent')
+    await assert.rejects(settle(api.rebootInstance(poolId)), { name: 'ExoscaleTransportError' })
+    assert.equal(cloud.callsTo('PUT', /reboot/).length, 1)
   })
 
   it('waits no longer than it is told for an operation that hangs', async () => {

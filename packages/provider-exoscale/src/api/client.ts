@@ -142,6 +142,13 @@ export class ExoscaleClient {
     return this.#http.call({ method: 'DELETE', path, check: operationCheck({ referenceId: id }), signal })
   }
 
+  /** Not retried if its response is lost: the instance may be starting already. */
+  rebootInstance(id: string, signal?: AbortSignal): Promise<Operation> {
+    const path = `/instance/${encodeURIComponent(id)}:reboot`
+    const check = operationCheck({ referenceId: id })
+    return this.#http.call({ method: 'PUT', path, check, signal, isRepeatable: false })
+  }
+
   getInstancePool(id: string, signal?: AbortSignal): Promise<InstancePool> {
     return this.#get(`/instance-pool/${encodeURIComponent(id)}`, poolCheck(id), signal)
   }

@@ -24,6 +24,8 @@ export interface Call {
   readonly signal?: AbortSignal | undefined
   /** False for the public zone list. */
   readonly isSigned?: boolean
+  /** Whether it may be sent again after it may have had an effect. Default: unless it is a POST. */
+  readonly isRepeatable?: boolean
 }
 
 export interface HttpOptions {
@@ -54,7 +56,7 @@ export class ExoscaleHttp {
       } catch (error) {
         call.signal?.throwIfAborted()
         if (attempt >= (this.#options.maxAttempts ?? defaultMaxAttempts)) throw error
-        const delayMs = retryDelayMs(error, call.method, attempt)
+        const delayMs = retryDelayMs(error, call.isRepeatable ?? call.method !== 'POST', attempt)
         if (delayMs === undefined) throw error
         await this.#options.clock.sleep(delayMs, call.signal)
       }
@@ -155,18 +157,17 @@ const defaultMaxAttempts = 5
 const maxWaitMs = 30_000
 
 /**
- * How long to wait before a retry; undefined if the failure is final. A POST is only retried if it certainly had no
- * effect: rate-limited, or never sent.
+ * How long to wait before a retry; undefined if the failure is final. A call that is not repeatable is only retried if it
+ * certainly had no effect: rate-limited, or never sent.
  */
-function retryDelayMs(error: unknown, method: string, attempt: number): number | undefined {
+function retryDelayMs(error: unknown, isRepeatable: boolean, attempt: number): number | undefined {
   const backoffMs = Math.min(1000 * 2 ** (attempt - 1), maxWaitMs)
   if (error instanceof ExoscaleTransportError) {
-    return method !== 'POST' || error.neverSent ? backoffMs : undefined
+    return isRepeatable || error.neverSent ? backoffMs : undefined
   }
   if (!(error instanceof ExoscaleApiError)) return undefined
   const { status } = error
-  const isRepeatable = status === 429 || (method !== 'POST' && status >= 500 && status !== 501)
-  if (!isRepeatable) return undefined
+  if (status !== 429 && !(isRepeatable && status >= 500 && status !== 501)) return undefined
   return (status === 429 || status === 503 ? error.retryAfterMs : undefined) ?? backoffMs
 }
 

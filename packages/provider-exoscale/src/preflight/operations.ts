@@ -62,6 +62,11 @@ const calls: readonly (readonly [name: string, call: Call, optional?: string])[]
   ],
   ['update-instance', (client, signal) => client.updateInstance(nobody, {}, signal)],
   ['delete-instance', (client, signal) => client.deleteInstance(nobody, signal)],
+  [
+    'reboot-instance',
+    (client, signal) => client.rebootInstance(nobody, signal),
+    'NodePools with annotation tenon.sh/repair "reboot,replace" replace unhealthy nodes without rebooting them',
+  ],
   ['get-operation', (client, signal) => client.getOperation(nobody, signal)],
   [
     'get-quota',

@@ -158,6 +158,7 @@ export class FakeCloud implements Transport {
     }
     if (collection === 'quota') return [200, this.quotas.get(rest) ?? { usage: 0, limit: -1 }]
     if (collection === 'operation') return this.#poll(id)
+    if (action === 'reboot') return this.instances.has(id) ? [200, this.#start(id, () => {})] : notFound()
     if (collection === 'instance') return this.#instance(method, id, body)
     const groups = this.groups[collection as keyof FakeCloud['groups']]
     if (action === 'attach') return this.#attach(id, body?.instance)

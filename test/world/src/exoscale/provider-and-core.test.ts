@@ -1,7 +1,7 @@
 /** What the provider and the core do together on the simulated Exoscale. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { karpenterKinds } from '@tenon/api'
+import { karpenterKinds, kinds } from '@tenon/api'
 import { createCredentials } from '@tenon/devcluster'
 import { createCacheRegistry, createEventRecorder, createKubeClient } from '@tenon/kube'
 import { defaultSettings, Operator } from '@tenon/operator'
@@ -81,6 +81,42 @@ test('EXO-133 a node that cannot be closed to pods keeps its instance, until it 
   await world.clock.advance(10 * minute)
   assert.deepEqual(world.cluster.cloud.instances(), [])
   assert.deepEqual(world.claims(), [])
+})
+
+test('WNT-16 an unhealthy instance is rebooted once, and replaced only if that does not help', async (t) => {
+  const featureGates = { ...defaultSettings.featureGates, nodeRepair: true }
+  const world = await aWorld(t, { settings: { featureGates } })
+  const pool = aPool('standard', ['standard.medium'])
+  const metadata = { ...pool.metadata, annotations: { 'tenon.sh/repair': 'reboot,replace' } }
+  world.create(karpenterKinds.nodePool, { ...pool, metadata })
+  world.create(deploymentKind, aDeployment('web', 1))
+  await world.startOperator()
+  await world.clock.advance(5 * minute)
+  const [claim] = world.claims()
+  const turn = (status: 'True' | 'False') => {
+    const [node] = world.nodes()
+    const others = node?.status?.conditions?.filter(({ type }) => type !== 'NetworkUnavailable') ?? []
+    const lastTransitionTime = new Date(world.clock.now()).toISOString()
+    const conditions = [...others, { type: 'NetworkUnavailable', status, lastTransitionTime }]
+    world.cluster.server.local.patch(
+      kinds.node,
+      undefined,
+      node?.metadata.name ?? '',
+      { status: { conditions } },
+      'status',
+    )
+  }
+  turn('True')
+  await world.clock.advance(6 * minute)
+  assert.equal(calls(world, 'reboot-instance').length, 1)
+  turn('False')
+  await world.clock.advance(20 * minute)
+  assert.equal(world.claims()[0]?.metadata.uid, claim?.metadata.uid)
+  turn('True')
+  await world.clock.advance(15 * minute)
+  assert.equal(calls(world, 'reboot-instance').length, 1)
+  assert.notEqual(world.claims()[0]?.metadata.uid, claim?.metadata.uid)
+  assert.equal(world.cluster.cloud.instances().length, 1)
 })
 
 test('EXO-141 a node of a pool that lists the unregistered taint as a startup taint initialises', async (t) => {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { kinds, labels } from '@tenon/api'
+import { ProviderError } from '@tenon/provider'
 import { rfc3339 } from '@tenon/runtime'
 import { cpu, left, mediumLabels, tainted } from '../disruption/disruption-stage.test-support.ts'
 import { WrongViews } from '../simulation/faults/wrong-views.ts'
@@ -238,7 +239,111 @@ test('WNT-17 of vetoes in the past, unreadable and in the future only the last h
   assert.deepEqual(left(stage), healthy)
 })
 
-test('WNT-16 a NodePool that is annotated off is not repaired, one with a budget only so many at a time', async (t) => {
+/** Notes the names of the claims whose instances are rebooted. */
+function rebooting(stage: Stage, failure?: ProviderError): readonly string[] {
+  const rebooted: string[] = []
+  stage.cloud.reboot = ({ metadata }) => {
+    rebooted.push(metadata.name)
+    return failure === undefined ? Promise.resolve() : Promise.reject(failure)
+  }
+  return rebooted
+}
+
+for (const mode of ['one process', 'a restart after each step'] as const)
+  test(`WNT-16 one reboot comes first, and the node goes if the condition comes back, in ${mode}`, async (t) => {
+    const stage = await openRepair(t, { idle: true })
+    const rebooted = rebooting(stage)
+    const next = async () => {
+      if (mode !== 'one process') await stage.restart()
+    }
+    annotatePool(stage, { repair: 'reboot,replace' })
+    await stage.start()
+    await nodeOf(stage, 'a')
+    await nodeOf(stage, 'b')
+    turn(stage, 'node-a', pressure)
+    await stage.pass(10 * minutes + 10 * seconds)
+    assert.deepEqual(rebooted, ['a'])
+    assert.equal(await stage.metric('tenon_node_repairs_total', { action: 'reboot' }), 1)
+    await next()
+    turn(stage, 'node-a', silent)
+    await stage.pass(minutes)
+    turn(stage, 'node-a', relief)
+    await stage.pass(20 * minutes)
+    assert.deepEqual(left(stage), ['a', 'b'], 'the reboot has helped')
+    await next()
+    turn(stage, 'node-a', pressure)
+    await stage.pass(9 * minutes)
+    await next()
+    await stage.pass(3 * minutes)
+    assert.deepEqual(rebooted, ['a'])
+    assert.deepEqual(left(stage), ['b'])
+  })
+
+test('WNT-16 a reboot that helps for an hour is followed by another one, and never by two at once', async (t) => {
+  const stage = await openRepair(t, { idle: true })
+  const rebooted = rebooting(stage)
+  annotatePool(stage, { repair: 'reboot,replace' })
+  await stage.start()
+  await nodeOf(stage, 'a')
+  await nodeOf(stage, 'b')
+  turn(stage, 'node-a', silent)
+  turn(stage, 'node-b', silent)
+  await stage.pass(11 * minutes)
+  assert.equal(rebooted.length, 1)
+  for (const name of ['node-a', 'node-b']) turn(stage, name, { type: 'Ready', status: 'True' })
+  await stage.pass(50 * minutes)
+  const [first] = rebooted
+  turn(stage, `node-${first ?? ''}`, silent)
+  await stage.pass(11 * minutes)
+  assert.deepEqual(rebooted, [first, first])
+  assert.deepEqual(left(stage), ['a', 'b'])
+})
+
+test('WNT-16 a reboot that fails is told, and the node is replaced after its toleration', async (t) => {
+  const stage = await openRepair(t, { idle: true })
+  const rebooted = rebooting(stage, new ProviderError('other', 'the instance is locked'))
+  annotatePool(stage, { repair: 'reboot,replace' })
+  await stage.start()
+  await nodeOf(stage, 'a')
+  turn(stage, 'node-a', silent)
+  await stage.pass(11 * minutes)
+  assert.match(stage.events('NodeRebootFailed')[0]?.message ?? '', /the instance is locked/)
+  assert.deepEqual(left(stage), ['a'])
+  await stage.pass(10 * minutes)
+  assert.equal(rebooted.length, 1)
+  assert.deepEqual(left(stage), [])
+})
+
+test('WNT-16 a process that ends between the note of a reboot and its call does not reboot twice', async (t) => {
+  const stage = await openRepair(t, { idle: true })
+  let calls = 0
+  stage.cloud.reboot = () => {
+    calls++
+    return new Promise(() => undefined)
+  }
+  annotatePool(stage, { repair: 'reboot,replace' })
+  await stage.start()
+  await nodeOf(stage, 'a')
+  turn(stage, 'node-a', silent)
+  await stage.pass(10 * minutes + 10 * seconds)
+  await stage.restart()
+  await stage.pass(9 * minutes)
+  assert.equal(calls, 1)
+  assert.deepEqual(left(stage), ['a'])
+  await stage.pass(2 * minutes)
+  assert.deepEqual(left(stage), [])
+})
+
+test('WNT-16 a cloud that cannot reboot replaces at once', async (t) => {
+  const stage = await openRepair(t)
+  annotatePool(stage, { repair: 'reboot,replace' })
+  await nodeOf(stage, 'a')
+  turn(stage, 'node-a', silent)
+  await stage.pass(10 * minutes + seconds)
+  assert.deepEqual(left(stage), [])
+})
+
+test('a NodePool that is annotated off is not repaired, one with a budget only so many at a time', async (t) => {
   const stage = await openRepair(t)
   annotatePool(stage, { repair: 'off' })
   const healthy = Array.from({ length: 10 }, (_, i) => `h${i}`)

@@ -36,6 +36,8 @@ export class ScriptedCloud implements CloudProvider {
   onGet: Script<[string], void> = () => undefined
   /** What happens before the instances are looked at, and before the answer arrives. */
   onList: Script<[], Promise<void>> = () => Promise.resolve()
+  /** Absent: this cloud cannot reboot instances. */
+  reboot?: NonNullable<CloudProvider['reboot']>
   onIsDrifted: Script<[NodeClaim], string | undefined> = () => undefined
   /** What a new instance has beside the usual. */
   extras: Partial<ProviderInstance> = {}
