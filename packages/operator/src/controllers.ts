@@ -21,10 +21,9 @@ import {
 } from './composition/extensions.ts'
 import { observingProvisionerOf, provisionerOf } from './composition/provisioning.ts'
 import type { NodeExplainer } from './disruption/explain.ts'
-import { disruptionOf, observedDisruptionOf, type Repairs } from './composition/disruption.ts'
+import { disruptionOf, observedDisruptionOf } from './composition/disruption.ts'
 import { NodeRepair } from './extensions/repair/controller.ts'
-import { RepairReport } from './extensions/repair/report.ts'
-import { RepairRules } from './extensions/repair/rules.ts'
+import { repairsNodes, repairsOf } from './composition/repairs.ts'
 import { StaticClaims } from './nodepool/static/static-pools.ts'
 import { ClaimCreations } from './nodeclaim/claim-creation.ts'
 import { LimitReport } from './nodepool/limit-report.ts'
@@ -202,16 +201,6 @@ function controllerSpecs(
     }),
   ]
   return { specs, explainer }
-}
-
-function repairsNodes({ provider, settings }: Pick<Assembly, 'provider' | 'settings'>): boolean {
-  return settings.featureGates.nodeRepair && provider.repairPolicies.length > 0
-}
-
-/** What Tenon adds to repairs. */
-function repairsOf(parts: Assembly): Repairs | undefined {
-  if (!repairsNodes(parts) || !policyOf(parts.settings).plansRepairs) return undefined
-  return { rules: new RepairRules(parts), report: new RepairReport(parts) }
 }
 
 /** What pauses voluntary disruption by itself, where something does. */

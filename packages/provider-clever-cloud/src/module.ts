@@ -23,6 +23,7 @@ const flavors: ProviderOption = {
 export const cleverCloud: ProviderModule = {
   name: 'clever-cloud',
   title: 'Clever Cloud',
+  repairsNodes: true,
   nodeClasses: [cleverNodeClassKind],
   options: [region, flavors],
   validateOptions: [

@@ -72,6 +72,7 @@ const options: readonly ProviderOption[] = [
 export const clusterApi: ProviderModule = {
   name: 'cluster-api',
   title: 'Cluster API',
+  repairsNodes: true,
   nodeClasses: [clusterAPINodeClassKind],
   options,
   validateOptions: [],

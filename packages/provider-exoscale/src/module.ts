@@ -7,6 +7,7 @@ const form = `write apiVersion ${exoscaleNodeClassKind.group}/${exoscaleNodeClas
 export const exoscale: ProviderModule = {
   name: 'exoscale',
   title: 'Exoscale',
+  repairsNodes: true,
   nodeClasses: [exoscaleNodeClassKind],
   options: [],
   validateOptions: [

@@ -14,6 +14,7 @@ const instanceTypesFile: ProviderOption = {
 export const kwok: ProviderModule = {
   name: 'kwok',
   title: 'KWOK',
+  repairsNodes: true,
   nodeClasses: [kwokNodeClassKind],
   options: [
     instanceTypesFile,

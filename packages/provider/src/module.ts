@@ -94,6 +94,8 @@ export interface ProviderModule {
   readonly name: string
   /** As written in texts, such as `My Cloud`. */
   readonly title: string
+  /** Whether its provider states repair policies, so that node repair can be recommended. Default: no. */
+  readonly repairsNodes?: boolean
   /** The first is the default. */
   readonly nodeClasses: readonly ResourceType<NodeClass>[]
   /** Options of `tenon controller`. */

@@ -14,6 +14,7 @@ import {
   type PodDisruptionBudget,
 } from '@tenon/api'
 import type { DecisionCause, NodeDecision } from '@tenon/operator'
+import { replaceUnready } from '@tenon/provider'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { Study } from '../study/study.ts'
 import {
@@ -31,6 +32,8 @@ import { nodeText } from './text.ts'
 interface Row {
   readonly objects: readonly KubeObject[]
   readonly types?: readonly InstanceType[]
+  /** Whether feature gate NodeRepair is on. */
+  readonly isRepairing?: boolean
   /** What only the controller knows: offline nothing is carried out, and no search is in progress. */
   readonly told?: Pick<NodeDecision, 'message' | 'until'>
   readonly summary: RegExp
@@ -184,6 +187,24 @@ const rows: Readonly<Record<DecisionCause, Row>> = {
     ],
     summary: /^It stays: Only empty nodes are consolidated \(NodePool=blue, consolidationPolicy=WhenEmpty\)$/,
   },
+  repair: {
+    objects: [
+      ...standing(aPool('blue'), {
+        node: (node) => ({
+          ...annotated(node, 'tenon.sh/do-not-repair', '2026-11-26T15:00:00Z'),
+          status: {
+            ...node.status,
+            conditions: [{ type: 'Ready', status: 'False', lastTransitionTime: quietSince }],
+          },
+        }),
+      }),
+      running('web', '100m'),
+    ],
+    isRepairing: true,
+    summary:
+      /^It is unhealthy \(Ready=False\) and is not repaired now: the Node is annotated with tenon\.sh\/do-not-repair until 2026-11-26T15:00:00Z$/,
+    until: '2026-11-26T15:00:00Z',
+  },
   pods: {
     objects: [...standing(aPool('blue', { limits: { nodes: '0' } })), running('web', '1')],
     summary: /^It stays: Not all pods would schedule, default\/web => .*limit on the number of nodes/,
@@ -216,10 +237,20 @@ const rows: Readonly<Record<DecisionCause, Row>> = {
   },
 }
 
-async function explained(cause: DecisionCause, { objects, told, types: offered = types }: Row) {
+async function explained(
+  cause: DecisionCause,
+  { isRepairing = false, objects, told, types: offered = types }: Row,
+) {
   const decision: readonly NodeDecision[] =
     told === undefined ? [] : [{ node: 'n1', nodeClaim: 'claim-n1', nodePool: 'blue', cause, ...told, at }]
-  const snapshot: Snapshot = { ...aSnapshot(objects, offered), nodeDecisions: decision }
+  const taken = aSnapshot(objects, offered)
+  const { cloud, settings } = taken
+  const snapshot: Snapshot = {
+    ...taken,
+    nodeDecisions: decision,
+    cloud: { ...cloud, repairPolicies: replaceUnready },
+    settings: { ...settings, featureGates: { ...settings.featureGates, nodeRepair: isRepairing } },
+  }
   const study = await Study.open(snapshot)
   try {
     const found = await explainNode(study, 'node', 'n1', AbortSignal.timeout(60_000))

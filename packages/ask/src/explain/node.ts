@@ -65,8 +65,8 @@ export interface NodeExplanation {
   readonly history: readonly JournalEntry[]
 }
 
-/** Causes that do not keep a node. */
-const unopposed: ReadonlySet<NodeDecision['cause']> = new Set(['possible', 'unknown', 'command'])
+/** Causes that do not keep a node, or say themselves what they do. */
+const unopposed: ReadonlySet<NodeDecision['cause']> = new Set(['possible', 'unknown', 'command', 'repair'])
 
 /** What a name refers to: a Node may have the name of another node's NodeClaim. */
 export type NodeNameKind = 'node' | 'nodeClaim'

@@ -65,6 +65,7 @@ export const obstacleFields: Fields<NodeObstacle> = {
     brake: 'disruption is paused',
     budget: 'no more nodes of its NodePool may go now',
     policy: 'its NodePool does not want it, or not yet',
+    repair: 'it is unhealthy',
     pods: 'its pods have no other place',
     price: 'nothing cheaper serves',
     score: 'the disruption is not worth it',

@@ -27,8 +27,6 @@ import type { WholeUnits } from '../disruption/whole-units.ts'
 import { MoveValidation } from '../disruption/validation.ts'
 import type { AutoBrake } from '../extensions/brake/auto-brake.ts'
 import { Repair } from '../extensions/repair/method.ts'
-import type { RepairReport } from '../extensions/repair/report.ts'
-import type { RepairRules } from '../extensions/repair/rules.ts'
 import { Metrics } from '../metrics/metrics.ts'
 import { noEvents } from '../extensions/observe/fences.ts'
 import { observedDisruption, ObservedMoves } from '../extensions/observe/observed-disruption.ts'
@@ -42,6 +40,7 @@ import type { LimitReport } from '../nodepool/limit-report.ts'
 import type { ClaimCreations } from '../nodeclaim/claim-creation.ts'
 import type { PlannedClaims } from '../provisioning/planned-claims.ts'
 import type { Assembly } from './parts.ts'
+import type { Repairs } from './repairs.ts'
 import { readersOf } from './readers.ts'
 
 /** What the disruption loop shares with other controllers. */
@@ -50,12 +49,6 @@ export interface Shared extends ClaimSources {
   readonly autoBrake?: AutoBrake
   readonly evictions: EvictionQueue
   readonly deleter: ClaimDeleter
-}
-
-/** What repairs unhealthy nodes whose kubelet reports. */
-export interface Repairs {
-  readonly rules: RepairRules
-  readonly report: RepairReport
 }
 
 /** What makes claims in place of nodes that go. */
@@ -93,7 +86,8 @@ export function disruptionOf(parts: Assembly, shared: Shared): DisruptionLoop {
     new LeftMarks(parts.state, marks, (providerID) => commands.has(providerID)),
   ]
   const turns = new MethodTurns({ ...parts, orders, methods })
-  const verdicts = new NodeVerdicts({ ...parts, candidates: any.candidates, budgets, policy })
+  const outlooks = shared.repairs && { outlooks: shared.repairs.rules }
+  const verdicts = new NodeVerdicts({ ...parts, candidates: any.candidates, budgets, policy, ...outlooks })
   return {
     commands,
     disruption: new Disruption({ ...parts, budgets, leftovers, turns }),

@@ -7,7 +7,7 @@ export type ObstacleCause = 'node' | 'annotation' | 'nodePool' | 'pod' | 'podDis
 /**
  * What decides about a node now. `command`: it is being disrupted. `failedCommand`: a command failed, and it is in back-off.
  * `brake`: disruption is paused. `budget`: no more nodes of its NodePool may be disrupted now. `policy`: its NodePool does
- * not allow it, or not yet. `pods`: they fit nowhere else. `price`: nothing cheaper would do. `score`: the savings are not
+ * not allow it, or not yet. `repair`: it is unhealthy, and that has its own end. `pods`: they fit nowhere else. `price`: nothing cheaper would do. `score`: the savings are not
  * worth the disruption. `possible`: it may be disrupted. `unknown`: it has not been evaluated yet.
  */
 export type DecisionCause =
@@ -17,6 +17,7 @@ export type DecisionCause =
   | 'brake'
   | 'budget'
   | 'policy'
+  | 'repair'
   | 'pods'
   | 'price'
   | 'score'

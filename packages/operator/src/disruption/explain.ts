@@ -1,5 +1,13 @@
 /** Explains for every node why it is still there (`GET /debug/decisions`). */
-import { annotations, type DisruptionReason, isConditionTrue, labels, type NodePool } from '@tenon/api'
+import {
+  annotations,
+  type DisruptionReason,
+  isConditionTrue,
+  labels,
+  type Node,
+  type NodeClaim,
+  type NodePool,
+} from '@tenon/api'
 import { type Clock, inSlices, rfc3339, type Slicing } from '@tenon/runtime'
 import { labelsOf, type StateNode } from '../state/nodes/state-node.ts'
 import type { DisruptionAnswers, NodeDecision, NodeObstacle, StuckReason, Verdict } from './answers.ts'
@@ -94,6 +102,14 @@ interface NodeVerdictsParts {
   readonly budgets: DisruptionBudgets
   readonly policy: ConsolidationPolicy
   readonly answers: Pick<DisruptionAnswers, 'verdictOn'>
+  /** Undefined where nodes are not repaired, and in the compatibility mode. */
+  readonly outlooks?: RepairOutlooks
+}
+
+/** What becomes of unhealthy nodes. */
+interface RepairOutlooks {
+  /** @returns undefined for a node that is well. */
+  outlookOn(node: Node, claim: NodeClaim): { readonly message: string; readonly untilMs?: number } | undefined
 }
 
 /** The first obstacle of a node, and further ones. */
@@ -125,6 +141,7 @@ export class NodeVerdicts {
       const obstacles = [...candidates.obstacles(stateNode, catalogue)]
       const against = candidate === undefined ? [] : [...this.#against(candidate, obstaclesOf)]
       const [first, ...others] = [
+        ...this.#outlookOn(stateNode),
         ...obstacles.map(({ by, text, untilMs }) => ({
           cause: by,
           message: sentence(text),
@@ -142,6 +159,13 @@ export class NodeVerdicts {
         }
       return candidate === undefined ? unknown : unopposed(candidate)
     }
+  }
+
+  #outlookOn({ node, claim }: StateNode): readonly Verdict[] {
+    const outlook = node && claim && this.#deps.outlooks?.outlookOn(node, claim)
+    return outlook === undefined
+      ? []
+      : [{ cause: 'repair', message: outlook.message, ...endOf(outlook.untilMs) }]
   }
 
   /** Objections of its NodePool and of searches, in order. */

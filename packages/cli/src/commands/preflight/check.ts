@@ -24,6 +24,8 @@ export interface Installation {
   readonly requests: Readonly<Record<string, number>>
   /** Enabled settings that require additional rights. */
   readonly settings: ReadonlySet<RightsSetting>
+  /** Whether feature gate NodeRepair is on. */
+  readonly isRepairing: boolean
   /** `NAMESPACE/NAME`; absent if it does not exist yet. */
   readonly serviceAccount?: string
 }

@@ -119,6 +119,9 @@ function installationOf(tenon: RunningAutoscaler | undefined, settings: Prefligh
     replicas: settings.replicas ?? spec?.replicas ?? 1,
     requests: tenon === undefined ? usualRequests : parseResources(requests ?? {}),
     settings: settingsOf(tenon),
+    isRepairing:
+      tenon?.kind === 'tenon' &&
+      /NodeRepair\s*=\s*(?:true|t|1)\b/i.test(tenon.setting('feature-gates', 'FEATURE_GATES')),
     ...(account !== undefined && { serviceAccount: account }),
   }
 }

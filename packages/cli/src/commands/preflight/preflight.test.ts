@@ -368,7 +368,7 @@ test('EXP-26 each form of output has every check, and a failed one its fix', asy
     durationMs: 0,
   })
   const junit = render(results, 'junit')
-  assert.match(junit, /tests="13" failures="2"/)
+  assert.match(junit, /tests="14" failures="2"/)
   assert.match(
     junit,
     /<failure message="the clock of the API server[^>]*>fail: .* Fix: set the clocks by NTP/,

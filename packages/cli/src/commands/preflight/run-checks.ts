@@ -8,6 +8,7 @@ import { crds } from './checks/crds.ts'
 import { disruptionBudgets } from './checks/disruption-budgets.ts'
 import { identity } from './checks/identity.ts'
 import { nodePoolSelectors } from './checks/node-pools.ts'
+import { nodeRepair } from './checks/node-repair.ts'
 import { otherAutoscalers } from './checks/other-autoscalers.ts'
 import { rights } from './checks/rights.ts'
 import { room } from './checks/room.ts'
@@ -92,4 +93,5 @@ export const checks: readonly Check[] = [
   webhooks,
   room,
   disruptionBudgets,
+  nodeRepair,
 ]

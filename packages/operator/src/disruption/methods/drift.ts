@@ -76,7 +76,7 @@ function emptyFirst([a]: readonly Candidate[], [b]: readonly Candidate[]): numbe
 }
 
 interface DriftTogetherParts extends NodeLimitParts {
-  readonly state: Pick<ClusterState, 'podGroups' | 'poolClaims' | 'rollouts' | 'stateNodes'>
+  readonly state: NodeLimitParts['state'] & Pick<ClusterState, 'podGroups' | 'stateNodes'>
   readonly simulation: RemovalSimulation
   readonly replacements: PlannedReplacements
   readonly report: DisruptionReport

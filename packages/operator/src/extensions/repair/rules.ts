@@ -16,7 +16,7 @@ import { isHealthChange, mostUnhealthy } from '../../node/health.ts'
 import { indexes } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import { isNodeReady, isReporting, silentSinceMs } from '../../state/nodes/state-node.ts'
-import { readPause } from '../../state/pause.ts'
+import { pauseSentence, readPause } from '../../state/pause.ts'
 import { type MassFailure, massFailures } from './mass-failure.ts'
 import { type Ailment, ailmentOf, ailmentText, isFlapping, rebootedAtMs } from './unhealthy-time.ts'
 
@@ -53,7 +53,7 @@ export interface HeldRepair {
 
 interface Dependencies {
   readonly caches: Pick<Kubernetes['caches'], 'nodeClaims' | 'nodePools' | 'nodes'>
-  readonly state: Pick<ClusterState, 'poolWishes'>
+  readonly state: Pick<ClusterState, 'brake' | 'poolWishes'>
   readonly provider: Pick<CloudProvider, 'reboot' | 'repairPolicies'>
   readonly clock: Clock
 }
@@ -185,6 +185,32 @@ export class RepairRules {
     return { kind: mayWait ? 'replace' : 'force' }
   }
 
+  /** What becomes of an unhealthy node, for people. */
+  outlookOn(
+    node: Node,
+    claim: NodeClaim,
+  ): { readonly message: string; readonly untilMs?: number } | undefined {
+    const { caches, state } = this.#deps
+    const ailment = this.ailmentOf(node, claim)
+    if (ailment === undefined) return undefined
+    const name = claim.metadata.labels?.[labels.nodePool] ?? ''
+    const what = `It is unhealthy (${ailmentText(ailment)})`
+    const pause = state.brake.holding(name, 'repair')
+    const verdict =
+      pause === undefined
+        ? this.verdictOn(node, claim, caches.nodePools.get({ name }))
+        : { kind: 'held' as const, because: pauseSentence(pause), untilMs: pause.untilMs }
+    if (verdict.kind === 'held') {
+      const { because, untilMs } = verdict
+      const message = `${what} and is not repaired now: ${because}`
+      return { message, ...(untilMs !== undefined && { untilMs }) }
+    }
+    const means = { replace: 'replaced', force: 'deleted by force', reboot: 'rebooted' }[verdict.kind]
+    const { repairAtMs } = ailment
+    const message = `${what} and is ${means} unless it is well before ${rfc3339(repairAtMs)}`
+    return { message, untilMs: repairAtMs }
+  }
+
   /** Counts the repair from now on. Synchronous, so that two do not take the same place. */
   begin({ metadata }: NodeClaim): void {
     const now = this.#deps.clock.monotonic()
@@ -275,13 +301,4 @@ export function readVeto({ metadata }: Node, nowMs: number): Veto | undefined {
   const { untilMs } = reading.value
   if (untilMs === undefined) return { kind: 'holds' }
   return untilMs > nowMs ? { kind: 'holds', untilMs } : undefined
-}
-
-/** What an unhealthy node waits for, for people. */
-export function outlookOf(ailment: Ailment, verdict: RepairVerdict): string {
-  const what = `It is unhealthy (${ailmentText(ailment)})`
-  if (verdict.kind === 'held') return `${what} and is not repaired now: ${verdict.because}`
-  const due = rfc3339(ailment.repairAtMs)
-  const means = { replace: 'replaced', force: 'deleted by force', reboot: 'rebooted' }[verdict.kind]
-  return `${what}; if it stays so, it is ${means} at ${due}`
 }
