@@ -1,4 +1,5 @@
 /** Schedules as Kubernetes and Karpenter write them: five cron fields or a macro. */
+import { instantOf, timeZoneOf, wallTime } from './local-time.ts'
 import { ownValue } from './own.ts'
 import { Cron } from 'croner'
 
@@ -29,18 +30,49 @@ export interface Schedule {
 }
 
 /**
- * Parses a schedule in an IANA time zone.
+ * Parses a schedule in an IANA time zone. When clocks change, a time that they skip runs at the first moment after it, and
+ * one that they show twice runs once; a schedule of every hour (`*`) goes by elapsed time.
  * @returns undefined if the schedule or the zone is invalid.
  */
 export function parseSchedule(schedule: string, timeZone = 'UTC'): Schedule | undefined {
+  const zone = timeZoneOf(timeZone)
+  if (zone === undefined) return undefined
   const texts = (ownValue(macros, schedule) ?? schedule).trim().split(/\s+/)
   const expression = texts.map((text, i) => dialect(text, i))
   if (expression.length !== fields.length || expression.includes(undefined)) return undefined
+  const isByWall = expression[1] !== '*' && zone !== 'UTC'
   try {
-    return new Cron(expression.join(' '), { timezone: timeZone, paused: true })
+    const cron = new Cron(expression.join(' '), { timezone: isByWall ? 'UTC' : zone, paused: true })
+    return isByWall ? byWall(cron, zone) : cron
   } catch (error) {
     if (error instanceof TypeError || error instanceof RangeError) return undefined
     throw error
+  }
+}
+
+/** No clock change is larger. */
+const longestShiftMs = 3 * 3_600_000
+
+/** @param cron of wall times. */
+function byWall(cron: Cron, zone: string): Schedule {
+  return {
+    nextRun(from) {
+      let wall: Date | null = new Date(wallTime(from.getTime(), zone))
+      while ((wall = cron.nextRun(wall)) !== null) {
+        const run = instantOf(wall.getTime(), zone)
+        if (run > from.getTime()) return new Date(run)
+      }
+      return null
+    },
+    previousRuns(count, from) {
+      const runs = new Set<number>()
+      let wall: Date | undefined = new Date(wallTime(from.getTime(), zone) + longestShiftMs)
+      while (runs.size < count && (wall = cron.previousRuns(1, wall)[0]) !== undefined) {
+        const run = instantOf(wall.getTime(), zone)
+        if (run < from.getTime()) runs.add(run)
+      }
+      return Array.from(runs, (run) => new Date(run))
+    },
   }
 }
 

@@ -86,6 +86,7 @@ export {
   withCondition,
 } from './conditions.ts'
 export { parseSchedule, type Schedule } from './cron.ts'
+export { instantOf, timeZoneOf, wallTime } from './local-time.ts'
 export { formatDuration, parseDuration, parseNillableDuration } from './duration.ts'
 export {
   canonicalQuantity,

@@ -21,7 +21,7 @@ export { type Solution, solve } from './scheduling/schedule.ts'
 export { type Problem, problemInSteps, problemOf, type ShapeSource } from './scheduling/problem/problem.ts'
 export { knownSpecs } from './scheduling/problem/spec-reading.ts'
 export { allowedDisruptions, unlimited, unreadableBudget } from './consolidation/budgets.ts'
-export { type BudgetWindow, budgetWindows } from './consolidation/budget-windows.ts'
+export { type BudgetWindow, budgetWindows, nextBudgetChangeMs } from './consolidation/budget-windows.ts'
 export type {
   ConsolidationFinding,
   ConsolidationResult,

@@ -157,6 +157,8 @@ export interface WorldOptions {
   readonly cloudPath?: (inner: Transport) => Transport
   /** Turns of the event loop between two timers; see {@link VirtualClock}. */
   readonly turns?: number
+  /** When the story begins, in Unix milliseconds. */
+  readonly startMs?: number
   /** Keys of the cluster; default: generated. */
   readonly credentials?: Credentials
   readonly logger?: Logger
@@ -212,7 +214,7 @@ export class World {
 
   /** Starts the cluster with Tenon's kinds; the operator is started separately. */
   static async start(options: WorldOptions): Promise<World> {
-    const clock = new VirtualClock(undefined, options.turns)
+    const clock = new VirtualClock(options.startMs, options.turns)
     const credentials = options.credentials ?? (await createCredentials(clock.now()))
     let cleverCloud: CleverCloud | undefined
     let clusterApi: ClusterApi | undefined

@@ -50,7 +50,9 @@ export interface PoolBudget {
   readonly allowed: number
   readonly disrupting: number
   readonly total: number
-  /** The next three changes, in UTC, which has no daylight saving time. */
+  /** Of the schedules; absent: UTC. */
+  readonly timeZone?: string
+  /** The next three changes. */
   readonly next: readonly { readonly from: string; readonly until?: string; readonly allowed: number }[]
 }
 
@@ -201,7 +203,8 @@ export function budgetOf({ operator }: Study, pool: NodePool, reason: Disruption
       ...(untilMs !== undefined && { until: rfc3339(untilMs) }),
       allowed: then,
     }))
-  return { reason, allowed, disrupting, total, next: [...next] }
+  const { timeZone } = operator.state.poolWishes(pool)
+  return { reason, allowed, disrupting, total, ...(timeZone !== undefined && { timeZone }), next: [...next] }
 }
 
 function claimsOf({ nodeClaims }: Study['operator']['caches'], pool: string): readonly NodeClaim[] {

@@ -268,10 +268,14 @@ export function nodePoolText(explanation: NodePoolExplanation): Lines {
 }
 
 /** How many nodes may be disrupted now, and when that changes. */
-export function budgetText({ reason, allowed, disrupting, total, next }: PoolBudget): string {
+export function budgetText({ reason, allowed, disrupting, total, timeZone, next }: PoolBudget): string {
   const most = (count: number) => (count > total ? 'all' : String(count))
   const then = next.map(({ from, allowed: count }) => `${most(count)} from ${from}`)
-  const later = then.length === 0 ? '' : `; then ${then.join(', ')} (UTC, without daylight saving time)`
+  const zone =
+    timeZone === undefined
+      ? 'UTC, without daylight saving time'
+      : `UTC; schedules follow the clocks of ${timeZone}`
+  const later = then.length === 0 ? '' : `; then ${then.join(', ')} (${zone})`
   return `Budget for ${reason}: ${most(allowed)} of ${total} nodes now, ${disrupting} disrupted${later}`
 }
 

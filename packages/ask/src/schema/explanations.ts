@@ -311,6 +311,7 @@ export const budgetFields: Fields<PoolBudget> = {
   allowed: count('nodes that may be disrupted at the same time now'),
   disrupting: count(),
   total: count('nodes of the NodePool'),
+  timeZone: optional(text('of the schedules; UTC if absent')),
   next: list(
     object<PoolBudget['next'][number]>({ from: time(), until: optional(time()), allowed: count() }),
     'the next three changes',

@@ -20,20 +20,22 @@ const mostChanges = 500
 /**
  * Windows from now on, in order. The number of nodes is assumed to stay the same.
  * @param total nodes of the pool that count.
+ * @param timeZone of schedules.
  */
 export function* budgetWindows(
   budgets: readonly Budget[],
   reason: DisruptionReason,
   total: number,
   nowMs: number,
+  timeZone?: string,
 ): Generator<BudgetWindow, undefined, undefined> {
   let fromMs = nowMs
-  let allowed = allowedDisruptions(budgets, reason, total, nowMs)
+  let allowed = allowedDisruptions(budgets, reason, total, nowMs, timeZone)
   let atMs: number | undefined = nowMs
   for (let changes = 0; changes < mostChanges && fromMs - nowMs < horizonMs; changes++) {
-    atMs = nextChangeMs(budgets, reason, atMs)
+    atMs = nextBudgetChangeMs(budgets, atMs, timeZone, reason)
     if (atMs === undefined) break
-    const then = allowedDisruptions(budgets, reason, total, atMs)
+    const then = allowedDisruptions(budgets, reason, total, atMs, timeZone)
     if (then === allowed) continue
     yield { fromMs, untilMs: atMs, allowed }
     fromMs = atMs
@@ -42,16 +44,20 @@ export function* budgetWindows(
   yield { fromMs, untilMs: undefined, allowed }
 }
 
-/** When one of the budgets next begins or ends. */
-function nextChangeMs(
+/**
+ * When one of the budgets next begins or ends, in Unix milliseconds.
+ * @param reason undefined: any.
+ */
+export function nextBudgetChangeMs(
   budgets: readonly Budget[],
-  reason: DisruptionReason,
   nowMs: number,
+  timeZone?: string,
+  reason?: DisruptionReason,
 ): number | undefined {
   const times = budgets.flatMap(({ schedule, duration, reasons }) => {
     const durationMs = parseDuration(duration ?? '')
-    const cron = parseSchedule(schedule ?? '')
-    const isOther = reasons !== undefined && !reasons.includes(reason)
+    const cron = parseSchedule(schedule ?? '', timeZone)
+    const isOther = reason !== undefined && reasons !== undefined && !reasons.includes(reason)
     if (cron === undefined || durationMs === undefined || isOther) return []
     const begunMs = cron.nextRun(new Date(nowMs - durationMs))?.getTime()
     if (begunMs === undefined) return []

@@ -8,16 +8,18 @@ export const unlimited = 2_147_483_647
  * How many nodes may be disrupted for `reason` at the same time, including those that are being disrupted now. An
  * unreadable budget blocks the pool for every reason.
  * @param total nodes of the pool that count.
+ * @param timeZone of schedules.
  */
 export function allowedDisruptions(
   budgets: readonly Budget[],
   reason: DisruptionReason,
   total: number,
   nowMs: number,
+  timeZone?: string,
 ): number {
   let allowed = unlimited
   for (const budget of budgets) {
-    const value = budgetValue(budget, total, nowMs)
+    const value = budgetValue(budget, total, nowMs, timeZone)
     if (value === undefined) return 0
     if (budget.reasons === undefined || budget.reasons.includes(reason)) allowed = Math.min(allowed, value)
   }
@@ -29,8 +31,8 @@ export function unreadableBudget(budgets: readonly Budget[], nowMs: number): Bud
   return budgets.find((budget) => budgetValue(budget, 100, nowMs) === undefined)
 }
 
-function budgetValue(budget: Budget, total: number, nowMs: number): number | undefined {
-  const active = isActive(budget, nowMs)
+function budgetValue(budget: Budget, total: number, nowMs: number, timeZone?: string): number | undefined {
+  const active = isActive(budget, nowMs, timeZone)
   if (active === undefined) return undefined
   if (!active) return unlimited
   const percent = /^(100|\d{1,2})%$/.exec(budget.nodes)
@@ -39,10 +41,10 @@ function budgetValue(budget: Budget, total: number, nowMs: number): number | und
 }
 
 /** @returns undefined when the schedule or the duration cannot be read. */
-function isActive({ schedule, duration }: Budget, nowMs: number): boolean | undefined {
+function isActive({ schedule, duration }: Budget, nowMs: number, timeZone?: string): boolean | undefined {
   if (schedule === undefined && duration === undefined) return true
   const durationMs = parseDuration(duration ?? '')
-  const cron = parseSchedule(schedule ?? '')
+  const cron = parseSchedule(schedule ?? '', timeZone)
   if (durationMs === undefined || cron === undefined) return undefined
   const hit = cron.nextRun(new Date(nowMs - durationMs))
   return hit === null || hit.getTime() <= nowMs

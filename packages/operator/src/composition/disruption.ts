@@ -90,7 +90,13 @@ export function disruptionOf(parts: Assembly, shared: Shared): DisruptionLoop {
   const verdicts = new NodeVerdicts({ ...parts, candidates: any.candidates, budgets, policy, ...outlooks })
   return {
     commands,
-    disruption: new Disruption({ ...parts, budgets, leftovers, turns }),
+    disruption: new Disruption({
+      ...parts,
+      budgets,
+      leftovers,
+      turns,
+      timetables: policyOf(parts.settings).readsPoolAnnotations ? [budgets] : [],
+    }),
     explainer: new NodeExplainer({ ...parts, catalogue: any.catalogue, commands, verdicts }),
   }
 }

@@ -7,7 +7,13 @@ import {
   type NodePool,
   terminationFinalizer,
 } from '@tenon/api'
-import { allowedDisruptions, type BudgetWindow, budgetWindows, unreadableBudget } from '@tenon/engine'
+import {
+  allowedDisruptions,
+  type BudgetWindow,
+  budgetWindows,
+  nextBudgetChangeMs,
+  unreadableBudget,
+} from '@tenon/engine'
 import { type Clock, type Logger, Tally } from '@tenon/runtime'
 import { type Pause, pauseSentence } from '../state/pause.ts'
 import { isNodeReady, labelsOf, type StateNode } from '../state/nodes/state-node.ts'
@@ -18,7 +24,7 @@ import type { Metrics } from '../metrics/metrics.ts'
 
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodePools'>
-  readonly state: Pick<ClusterState, 'brake' | 'isManaged' | 'rollouts' | 'stateNodes'>
+  readonly state: Pick<ClusterState, 'brake' | 'isManaged' | 'poolWishes' | 'rollouts' | 'stateNodes'>
   readonly events: EventRecorder
   readonly metrics: Pick<Metrics, 'allowedDisruptions' | 'nodesConsumingBudgets'>
   readonly clock: Clock
@@ -79,7 +85,8 @@ export class DisruptionBudgets {
     const { total, disrupting } = this.#counted().get(pool.metadata.name) ?? noNodes
     const budgets = pool.spec.disruption?.budgets ?? defaultBudgets
     const pause = state.brake.holding(pool.metadata.name, 'voluntary')
-    const byBudgets = allowedDisruptions(budgets, reason, total, clock.now())
+    const { timeZone } = state.poolWishes(pool)
+    const byBudgets = allowedDisruptions(budgets, reason, total, clock.now(), timeZone)
     const rollout = reason === 'Drifted' ? state.rollouts.canaries.holdOf(pool, total) : undefined
     const allowed = pause === undefined && rollout === undefined ? byBudgets : 0
     return { allowed, byBudgets, disrupting, total, pause, rollout }
@@ -87,15 +94,27 @@ export class DisruptionBudgets {
 
   /** How many may be disrupted at a time, window after window from now on. */
   windows(pool: NodePool, reason: DisruptionReason): Generator<BudgetWindow, undefined, undefined> {
-    const { clock } = this.#deps
+    const { clock, state } = this.#deps
     const { total } = this.#counted().get(pool.metadata.name) ?? noNodes
-    return budgetWindows(pool.spec.disruption?.budgets ?? defaultBudgets, reason, total, clock.now())
+    const budgets = pool.spec.disruption?.budgets ?? defaultBudgets
+    return budgetWindows(budgets, reason, total, clock.now(), state.poolWishes(pool).timeZone)
   }
 
   /** When a budget next allows a disruption, in Unix milliseconds; undefined if time alone does not help. */
   opensMs(pool: NodePool, reason: DisruptionReason): number | undefined {
     const { disrupting } = this.stateOf(pool, reason)
     return this.windows(pool, reason).find(({ allowed }) => allowed > disrupting)?.fromMs
+  }
+
+  /** When a budget of a NodePool with a time zone next begins or ends, in Unix milliseconds. */
+  nextChangeMs(nowMs: number): number | undefined {
+    const { caches, state } = this.#deps
+    const times = caches.nodePools.list().flatMap((pool) => {
+      const { timeZone } = state.isManaged(pool) ? state.poolWishes(pool) : {}
+      if (timeZone === undefined) return []
+      return nextBudgetChangeMs(pool.spec.disruption?.budgets ?? defaultBudgets, nowMs, timeZone) ?? []
+    })
+    return times.length === 0 ? undefined : Math.min(...times)
   }
 
   /** Logs an error for each NodePool with an invalid budget. */
@@ -125,7 +144,8 @@ function remainingDisruptions(
     const { total, disrupting } = counts.get(name) ?? noNodes
     const budgets = pool.spec.disruption?.budgets ?? defaultBudgets
     const held = heldText({ state }, pool, reason, total)
-    const allowed = held === undefined ? allowedDisruptions(budgets, reason, total, clock.now()) : 0
+    const { timeZone } = state.poolWishes(pool)
+    const allowed = held === undefined ? allowedDisruptions(budgets, reason, total, clock.now(), timeZone) : 0
     const room = reason === 'Drifted' ? state.rollouts.canaries.room(pool, total) : Infinity
     metrics.allowedDisruptions.set({ nodepool: name, reason }, allowed)
     metrics.nodesConsumingBudgets.set({ nodepool: name, reason }, disrupting)

@@ -21,13 +21,22 @@ interface Leftover {
   settle(signal: AbortSignal): Promise<void>
 }
 
+/** What time alone changes for decisions. */
+interface Timetable {
+  /** When the next change is, in Unix milliseconds; undefined if none is known. */
+  nextChangeMs(nowMs: number): number | undefined
+}
+
 interface Dependencies {
-  readonly state: Pick<ClusterState, 'decidable' | 'waitingFor'>
+  readonly state: Pick<ClusterState, 'consolidation' | 'decidable' | 'waitingFor'>
   readonly passAges: PassAges
   readonly budgets: Pick<DisruptionBudgets, 'logUnreadable'>
   /** Finished in this order before anything is decided. */
   readonly leftovers: readonly Leftover[]
   readonly turns: MethodTurns
+  /** The next pass is no later than the next change. */
+  readonly timetables: readonly Timetable[]
+  readonly clock: Pick<Clock, 'now'>
   readonly settings: Pick<Settings, 'disruptionPollMs'>
 }
 
@@ -37,6 +46,8 @@ const unsyncedMs = 1000
 export class Disruption implements SingletonSpec {
   readonly name = 'disruption'
   readonly #deps: Dependencies
+  /** The first change after the begin of the last pass; Unix milliseconds. */
+  #changesMs = Infinity
 
   constructor(deps: Dependencies) {
     this.#deps = deps
@@ -61,9 +72,10 @@ export class Disruption implements SingletonSpec {
   }
 
   async #pass(signal: AbortSignal): Promise<ReconcileResult> {
-    const { budgets, leftovers, settings, state, turns } = this.#deps
+    const { budgets, leftovers, state, turns } = this.#deps
     budgets.logUnreadable()
     if (!state.decidable()) return { kind: 'after', delayMs: unsyncedMs }
+    this.#lookAhead()
     for (const leftover of leftovers) await leftover.settle(signal)
     await turns.prepare()
     const round: Round = {}
@@ -83,7 +95,20 @@ export class Disruption implements SingletonSpec {
       if (!state.decidable()) return { kind: 'after', delayMs: unsyncedMs }
     }
     if (failures.length > 0) throw failures[0]
-    return isAgain ? { kind: 'backoff' } : { kind: 'after', delayMs: settings.disruptionPollMs }
+    return isAgain ? { kind: 'backoff' } : { kind: 'after', delayMs: this.#pauseMs() }
+  }
+
+  #lookAhead(): void {
+    const { clock, state, timetables } = this.#deps
+    const nowMs = clock.now()
+    // Searches that found nothing before the change are repeated.
+    if (nowMs >= this.#changesMs) state.consolidation.bump()
+    this.#changesMs = Math.min(...timetables.map((each) => each.nextChangeMs(nowMs) ?? Infinity))
+  }
+
+  #pauseMs(): number {
+    const { clock, settings } = this.#deps
+    return Math.min(settings.disruptionPollMs, Math.max(0, this.#changesMs - clock.now()))
   }
 }
 

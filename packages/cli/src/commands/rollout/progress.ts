@@ -10,7 +10,13 @@ import {
   ownValue,
 } from '@tenon/api'
 import { allowedDisruptions } from '@tenon/engine'
-import { readPause, readRecord, rolloutAnnotations, rolloutSettings } from '@tenon/operator/objects'
+import {
+  poolWishes,
+  readPause,
+  readRecord,
+  rolloutAnnotations,
+  rolloutSettings,
+} from '@tenon/operator/objects'
 
 interface Counts {
   readonly updated: number
@@ -80,7 +86,7 @@ function waitOf(
   if (isCareful && record?.hasPassed === false && open.length > 0)
     return `watching the first replacements (${open.map(({ claim }) => claim).join(', ')})`
   const budgets = pool.spec.disruption?.budgets ?? [{ nodes: '10%' }]
-  return allowedDisruptions(budgets, 'Drifted', claims.length, nowMs) === 0
+  return allowedDisruptions(budgets, 'Drifted', claims.length, nowMs, poolWishes(pool).timeZone) === 0
     ? 'waiting for a budget that allows it'
     : undefined
 }

@@ -47,7 +47,7 @@ function budgetFindings({ spec }: NodePool): readonly Finding[] {
       const message = `${unreadable} cannot be read, which stops every disruption of the pool`
       const fix =
         unreadable === 'schedule'
-          ? 'write five cron fields (Sunday is 0) in UTC, or @daily, without anything after it'
+          ? 'write five cron fields (Sunday is 0), or @daily, without anything after it'
           : 'write a smaller number'
       return [{ severity: 'error', field: `${field}.${unreadable}`, message, fix }]
     }

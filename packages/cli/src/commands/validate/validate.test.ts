@@ -201,7 +201,7 @@ test('a budget that nobody can read, and one that does nothing', async () => {
   assert.deepEqual(
     lines.map((line) => line.replace(/: NodePool a: spec\.disruption\.budgets/, '')),
     [
-      '7:32: error[0].schedule: schedule cannot be read, which stops every disruption of the pool; write five cron fields (Sunday is 0) in UTC, or @daily, without anything after it',
+      '7:32: error[0].schedule: schedule cannot be read, which stops every disruption of the pool; write five cron fields (Sunday is 0), or @daily, without anything after it',
       '8:17: error[1].nodes: nodes cannot be read, which stops every disruption of the pool; write a smaller number',
       '9:22: warning[2].reasons: an empty list has no effect; remove reasons to include all',
       '10:52: warning[3].duration: the budget is never active',

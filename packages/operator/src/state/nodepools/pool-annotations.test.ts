@@ -9,8 +9,10 @@ const keys = [
   'expiration-deadline',
   'expiration-jitter',
   'disrupt-zones',
+  'drift-without-surge',
   'repair',
   'repair-budget',
+  'time-zone',
 ].map((name) => `tenon.sh/${name}`)
 
 const annotated = (annotations: Readonly<Record<string, string>>) => ({
@@ -26,8 +28,10 @@ test('annotations are read, with space around them', () => {
       'tenon.sh/expiration-deadline': '72h',
       'tenon.sh/expiration-jitter': '10%',
       'tenon.sh/disrupt-zones': 'sequential',
+      'tenon.sh/drift-without-surge': 'true',
       'tenon.sh/repair': 'reboot, replace',
       'tenon.sh/repair-budget': '2',
+      'tenon.sh/time-zone': 'Europe/Zurich',
       'tenon.sh/of-another': 'kind',
     }),
   )
@@ -38,8 +42,10 @@ test('annotations are read, with space around them', () => {
     expirationDeadline: 72 * 3_600_000,
     expirationJitter: 0.1,
     disruptZones: 'sequential',
+    driftWithoutSurge: true,
     repair: 'reboot',
     repairBudget: { count: 2 },
+    timeZone: 'Europe/Zurich',
   })
   assert.deepEqual(poolWishes(annotated({ 'tenon.sh/repair-budget': '10%' })), {
     repairBudget: { fraction: 0.1 },

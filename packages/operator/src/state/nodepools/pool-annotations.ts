@@ -2,7 +2,7 @@
  * What users may set on NodePools in annotations, beside canary rollouts and pauses. One that cannot be read counts as
  * absent; events on the NodePool, `tenon explain` and `tenon validate` name it.
  */
-import { mostPricePerHour, type NodePool, ownValue, parseDuration } from '@tenon/api'
+import { mostPricePerHour, type NodePool, ownValue, parseDuration, timeZoneOf } from '@tenon/api'
 import { perObject } from '@tenon/runtime'
 import type { PoolProblem } from './pool-problems.ts'
 
@@ -45,6 +45,12 @@ const known = {
     key: 'tenon.sh/expiration-jitter',
     read: fractionOf,
     fix: 'use a percentage from "0%" to "100%", such as "10%"',
+  },
+  /** The zone of the schedules of its budgets. */
+  timeZone: {
+    key: 'tenon.sh/time-zone',
+    read: timeZoneOf,
+    fix: 'use a name of the IANA time zone database, such as "Europe/Zurich"',
   },
   /** `sequential`: drift and consolidation work in one zone at a time. */
   disruptZones: {
