@@ -86,7 +86,16 @@ export {
   withCondition,
 } from './conditions.ts'
 export { parseSchedule, type Schedule } from './cron.ts'
-export { instantOf, timeZoneOf, wallTime } from './local-time.ts'
+export { timeZoneOf } from './local-time.ts'
+export {
+  readWindows,
+  type TimeWindow,
+  windowChanges,
+  windowsFix,
+  type WindowsReading,
+  type WindowsState,
+  windowsState,
+} from './time-windows.ts'
 export { formatDuration, parseDuration, parseNillableDuration } from './duration.ts'
 export {
   canonicalQuantity,

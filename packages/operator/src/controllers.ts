@@ -61,6 +61,7 @@ import { ignoredOverlays } from './nodeoverlay/ignored.ts'
 import { NodePoolCanary } from './nodepool/canary.ts'
 import { TemplateHistory } from './nodepool/template-history.ts'
 import { NodePoolRollout } from './nodepool/rollout.ts'
+import { windowAnnotations } from './extensions/windows/annotation-report.ts'
 import { unwrittenConditions } from './extensions/observe/fences.ts'
 import { StaticDeprovisioning } from './nodepool/static/deprovisioning.ts'
 import { StaticProvisioning } from './nodepool/static/provisioning.ts'
@@ -168,9 +169,10 @@ function controllerSpecs(
     nodePoolHashes(client, caches, state),
     nodePoolReadiness(client, caches, state, provider, clock),
     new NodePoolRegistrationHealth(parts),
-    ...(policyOf(settings).readsPoolAnnotations
+    ...(policyOf(settings).readsAnnotations
       ? [
           nodePoolAnnotations(caches, state, parts.events),
+          windowAnnotations(caches, parts.events),
           new NodePoolProgress(parts),
           ignoredOverlays(client, settings, clock),
         ]

@@ -24,6 +24,7 @@ export { priceShares } from './extensions/capacitybuffer/figures.ts'
 export { balanceCost } from './cloud/zone-balance.ts'
 export { poolAnnotationProblems, poolWishes } from './state/nodepools/pool-annotations.ts'
 export { surgeAnnotationProblem } from './state/pods/surging-pods.ts'
+export { windowsProblem } from './state/pods/disruption-windows.ts'
 export { readRecord, type RolloutRecord, type Watched } from './state/nodepools/rollout-settings.ts'
 export { canaryCount, rolloutAnnotations, rolloutSettings } from './state/nodepools/rollout-settings.ts'
 export {
@@ -36,6 +37,7 @@ export {
   isReschedulable,
   isProvisionable,
   keyOf,
+  windowsAnnotation,
 } from './state/pods/pods.ts'
 export { missingGroupText } from './state/pods/group-of-pod.ts'
 export { workloadOf } from './state/pods/workloads.ts'

@@ -112,8 +112,8 @@ export interface Policy {
   readonly brakes: boolean
   /** PDBs that can never allow an eviction are told from those that wait for pods. */
   readonly judgesBudgets: boolean
-  /** NodePools are read with the annotations of `state/nodepools/pool-annotations.ts`. */
-  readonly readsPoolAnnotations: boolean
+  /** NodePools, pods and namespaces are read with annotations of Tenon (wanted.md). */
+  readonly readsAnnotations: boolean
   /** Nodes are repaired as wanted.md 2 says: the replacement first where the kubelet reports, and never whole zones. */
   readonly plansRepairs: boolean
 }
@@ -130,7 +130,7 @@ const policies: Readonly<Record<Settings['compatibility'], Policy>> = {
     consolidatesGlobally: true,
     brakes: true,
     judgesBudgets: true,
-    readsPoolAnnotations: true,
+    readsAnnotations: true,
     plansRepairs: true,
   },
   karpenter: {
@@ -144,7 +144,7 @@ const policies: Readonly<Record<Settings['compatibility'], Policy>> = {
     consolidatesGlobally: false,
     brakes: false,
     judgesBudgets: false,
-    readsPoolAnnotations: false,
+    readsAnnotations: false,
     plansRepairs: false,
   },
 }

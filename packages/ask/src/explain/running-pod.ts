@@ -1,6 +1,14 @@
 /** Whether a pod keeps its node from being disrupted (ask.md 2). */
 import { controllerOf, labels, type Pod } from '@tenon/api'
-import { budgetsOf, doNotDisrupt, isDaemonPod, isMirrorPod, keyOf } from '@tenon/operator/objects'
+import {
+  budgetsOf,
+  doNotDisrupt,
+  isDaemonPod,
+  isMirrorPod,
+  keyOf,
+  windowsAnnotation,
+  windowsProblem,
+} from '@tenon/operator/objects'
 import { rfc3339 } from '@tenon/runtime'
 import type { Study } from '../study/study.ts'
 
@@ -36,7 +44,8 @@ export function holdsOf({ operator, snapshot }: Study, pod: Pod): readonly PodHo
   const budgets = operator.caches.podDisruptionBudgets.list()
   const graceSeconds = pod.spec.terminationGracePeriodSeconds ?? usualGraceSeconds
   return [
-    ...protection(pod, snapshot.takenAtMs),
+    ...protection(pod, snapshot.takenAtMs, operator.state.windows),
+    ...ignoredWindows(pod),
     ...budgetHolds(pod, budgetsOf(pod, budgets)),
     ...(controllerOf(pod) === undefined
       ? [hold('noController', 'It has no controller: once it is evicted, nothing creates it again')]
@@ -51,8 +60,18 @@ export function holdsOf({ operator, snapshot }: Study, pod: Pod): readonly PodHo
 
 const hold = (kind: PodHold['kind'], message: string): PodHold => ({ kind, message, blocks: false })
 
-function protection(pod: Pod, nowMs: number): readonly PodHold[] {
-  const found = doNotDisrupt(pod, nowMs)
+/** Disruption windows that cannot be read. */
+function ignoredWindows({ metadata }: Pod): readonly PodHold[] {
+  const { field, fix, message } = windowsProblem(metadata, windowsAnnotation) ?? {}
+  return field === undefined ? [] : [hold('doNotDisrupt', `${field}: ${message}; ${fix}`)]
+}
+
+function protection(
+  pod: Pod,
+  nowMs: number,
+  windows: Study['operator']['state']['windows'],
+): readonly PodHold[] {
+  const found = doNotDisrupt(pod, nowMs, windows)
   const annotation = 'Annotation karpenter.sh/do-not-disrupt'
   if (found.kind === 'inactive') return []
   if (found.kind === 'elapsed') return [hold('doNotDisrupt', `${annotation} no longer protects it`)]
@@ -61,7 +80,9 @@ function protection(pod: Pod, nowMs: number): readonly PodHold[] {
       hold('doNotDisrupt', `${annotation} is ignored: "${found.value}" is neither "true" nor a duration`),
     ]
   const isLimited = Number.isFinite(found.untilMs)
-  const message = isLimited ? `${annotation} protects it for a time` : `${annotation} protects it`
+  const message = isLimited
+    ? `Annotation ${found.by} protects it for a time`
+    : `Annotation ${found.by} protects it`
   return [
     { ...hold('doNotDisrupt', message), blocks: true, ...(isLimited && { until: rfc3339(found.untilMs) }) },
   ]

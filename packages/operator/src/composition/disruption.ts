@@ -95,7 +95,7 @@ export function disruptionOf(parts: Assembly, shared: Shared): DisruptionLoop {
       budgets,
       leftovers,
       turns,
-      timetables: policyOf(parts.settings).readsPoolAnnotations ? [budgets] : [],
+      timetables: policyOf(parts.settings).readsAnnotations ? [budgets, parts.state.windows] : [],
     }),
     explainer: new NodeExplainer({ ...parts, catalogue: any.catalogue, commands, verdicts }),
   }

@@ -1,7 +1,7 @@
 /** What prevents the disruption of a node, whatever the reason (disruption.md 3). */
 import { annotations, labels, type NodeClaim } from '@tenon/api'
 import type { PoolRules } from '@tenon/provider'
-import type { Clock } from '@tenon/runtime'
+import { type Clock, rfc3339 } from '@tenon/runtime'
 import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 import { validatePool } from '../state/nodepools/pool-problems.ts'
@@ -136,16 +136,20 @@ function* poolObstacles(
 export function* podObstacles(
   { annotated }: Pick<PodsToMove, 'annotated'>,
   blocking: Iterable<BlockingBudgets>,
-  podsOnNodes: Pick<PodsOnNodes, 'outlookOf'>,
+  podsOnNodes: Pick<PodsOnNodes, 'outlookOf' | 'windows'>,
   nowMs: number,
 ): Obstacles {
   for (const pod of annotated) {
-    const protection = isActive(pod) ? doNotDisrupt(pod, nowMs) : undefined
+    const protection = isActive(pod) ? doNotDisrupt(pod, nowMs, podsOnNodes.windows) : undefined
     if (protection?.kind !== 'active') continue
-    const { untilMs } = protection
+    const { by, untilMs } = protection
     const name = keyOf(pod.metadata)
+    const text =
+      by === annotations.doNotDisrupt
+        ? `a pod is annotated with ${by} (Pod=${name})`
+        : `a pod is outside its disruption windows (Pod=${name}, annotation ${by}); the next one begins at ${rfc3339(untilMs)}`
     yield {
-      ...blocked('pod', `a pod is annotated with ${annotations.doNotDisrupt} (Pod=${name})`),
+      ...blocked('pod', text),
       ...(Number.isFinite(untilMs) && { untilMs }),
     }
   }

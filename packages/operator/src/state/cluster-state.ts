@@ -36,6 +36,7 @@ import { ReadinessPauses } from './nodepools/readiness-pauses.ts'
 import { Rollouts } from './nodepools/rollouts.ts'
 import { Brake } from './pause.ts'
 import { NodeEvidence } from './nodes/node-evidence.ts'
+import { DisruptionWindows } from './pods/disruption-windows.ts'
 import { NominatedPods } from './pods/nominated-pods.ts'
 import { PodDecisions } from './pods/pod-decisions.ts'
 import { PodGroups } from './pods/pod-groups.ts'
@@ -84,6 +85,8 @@ export class ClusterState {
   readonly pods: PodIndex
   readonly surgingPods: SurgingPods
   readonly podsOnNodes: PodsOnNodes
+  /** Empty where decisions are those of Karpenter. */
+  readonly windows: DisruptionWindows = new DisruptionWindows()
   /** Names of claims that were created and the cache does not show yet. */
   readonly seeds: Listeners<string> = new Listeners()
   readonly syncAnswers: Listeners<SyncAnswer> = new Listeners()
@@ -160,9 +163,11 @@ export class ClusterState {
       this.#policy.remembersPods,
     )
     if (this.#policy.remembersPods) this.resized.follow(caches.pods)
+    if (this.#policy.readsAnnotations) this.windows.follow(caches)
     this.surgingPods = new SurgingPods(caches.deployments, settings.surgeOnDrain)
     this.podsOnNodes = new PodsOnNodes(caches, this.pods, this.nominations, {
       surging: this.surgingPods,
+      windows: this.windows,
       clock,
       judgesBudgets: this.#policy.judgesBudgets,
     })
@@ -279,7 +284,7 @@ export class ClusterState {
 
   /** What annotations of the NodePool ask for; nothing where decisions are those of Karpenter. */
   poolWishes(pool: NodePool): PoolWishes {
-    return this.#policy.readsPoolAnnotations ? poolWishes(pool) : {}
+    return this.#policy.readsAnnotations ? poolWishes(pool) : {}
   }
 
   /** Adds a claim that was just created, so that no pass launches for its pods again. */

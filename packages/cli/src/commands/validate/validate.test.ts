@@ -701,3 +701,31 @@ test('SCA-15 NodePools that no controller or two select are named', async () => 
     ],
   )
 })
+
+test('WNT-30 WNT-42 disruption windows that cannot be read are named where they stand', async () => {
+  const hostile = [
+    '""',
+    '"on weekends"',
+    '__proto__',
+    '"NaN"',
+    '-1',
+    '1e309',
+    'true',
+    `"${'x'.repeat(10_000)}"`,
+  ]
+  for (const value of hostile) {
+    const metadata = `metadata: {name: web, annotations: {tenon.sh/disruption-windows: ${value}}}`
+    const namespace = `apiVersion: v1\nkind: Namespace\n${metadata}\n`
+    const template = `apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  template:\n    ${metadata}\n`
+    const [ofNamespace, ofTemplate, ...others] = await problems(`${namespace}---\n${template}`)
+    const text =
+      /annotations\["tenon.sh\/disruption-windows"\]: it cannot be read and is ignored: .*; use windows/
+    assert.match(ofNamespace ?? '', text, value.slice(0, 20))
+    assert.match(ofTemplate ?? '', /spec\.template\.metadata\.|\.\.\./)
+    assert.match(ofTemplate ?? '', text)
+    assert.deepEqual(others, [])
+  }
+  const good =
+    'apiVersion: v1\nkind: Pod\nmetadata: {name: a, annotations: {tenon.sh/disruption-windows: "06:00-07:00"}}\n'
+  assert.deepEqual(await problems(good), [])
+})

@@ -11,7 +11,12 @@ import {
   wellKnownLabels,
 } from '@tenon/api'
 import { type EligibilityPolicy, evaluateOverlaysInSteps, finished, type OfferedPool } from '@tenon/engine'
-import { nameProblem, surgeAnnotationProblem } from '@tenon/operator/objects'
+import {
+  nameProblem,
+  surgeAnnotationProblem,
+  windowsAnnotation,
+  windowsProblem,
+} from '@tenon/operator/objects'
 import { catalogueFindings } from './catalogue-check.ts'
 import { placed, type PlacedObject, readText } from './documents.ts'
 import { replacementOf } from './former-kinds.ts'
@@ -71,6 +76,7 @@ export function validate(sources: readonly SourceText[], options: ValidateOption
         skipped++
         others.push(given.object)
         problems.push(...placed(given, workloadFindings(given.object)))
+        problems.push(...placed(given, windowFindings(given.object)))
         for (const { catalogue } of options.providers)
           problems.push(...placed(given, catalogue.sourceFindingsOf?.(given.object) ?? []))
       }
@@ -184,6 +190,21 @@ function ofKinds(
 /** The name becomes part of node names and the value of a label. */
 function nameFindings({ metadata }: KubeObject): readonly Finding[] {
   return nameProblem('metadata.name', metadata.name).map((each) => ({ severity: 'error', ...each }))
+}
+
+/** Disruption windows of pods, of the templates of workloads, and of namespaces (wanted.md 5). */
+function windowFindings(object: KubeObject): readonly Finding[] {
+  const findings: Finding[] = []
+  let [part, path]: [unknown, string] = [object, '']
+  while (isRecord(part)) {
+    const { metadata, spec } = part
+    const problem = isRecord(metadata) && windowsProblem(metadata, windowsAnnotation, `${path}metadata`)
+    if (problem) findings.push({ severity: 'error', ...problem })
+    if (!isRecord(spec)) break
+    const next = 'jobTemplate' in spec ? 'jobTemplate' : 'template'
+    ;[part, path] = [spec[next], `${path}spec.${next}.`]
+  }
+  return findings
 }
 
 /** What the API server lets pass, and nobody enforces (quotas.md 1). */

@@ -303,6 +303,7 @@ export class NodeTermination implements ControllerSpec {
       budgets: new BudgetIndex(kubernetes.caches.podDisruptionBudgets.list()),
       podsOnNodes: state.podsOnNodes,
       surgeOf: surgeOf(state, node),
+      windows: state.windows,
       pendingVolumes: [],
     }
     const report = drainReport(facts, now)

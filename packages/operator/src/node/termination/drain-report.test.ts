@@ -53,8 +53,8 @@ test('the rule that holds a pod is named', () => {
   const protectedBy = (value: string) => ({ annotations: { 'karpenter.sh/do-not-disrupt': value } })
   const timed: Pod = { ...aPod('b', protectedBy('1h')), status: { startTime: '2026-01-01T00:00:00Z' } }
   assert.deepEqual(rules([aPod('a', protectedBy('true')), timed]), [
-    { kind: 'doNotDisrupt' },
-    { kind: 'doNotDisrupt', until: '2026-01-01T01:00:00Z' },
+    { kind: 'doNotDisrupt', by: 'karpenter.sh/do-not-disrupt' },
+    { kind: 'doNotDisrupt', by: 'karpenter.sh/do-not-disrupt', until: '2026-01-01T01:00:00Z' },
   ])
   const held = { kind: 'podDisruptionBudget', budget: 'default/one', currentHealthy: 3, desiredHealthy: 3 }
   assert.deepEqual(rules([aPod('a')], [aBudget('one', closed)]), [held])

@@ -1,6 +1,5 @@
 /** What a drain waits for: the rule that holds each pod, and when it ends. */
 import {
-  annotations,
   matchesSelector,
   type Node,
   type NodeClass,
@@ -31,7 +30,8 @@ type DrainRule =
   /** Terminating; `until` is when its grace period ends. */
   | { readonly kind: 'leaving'; readonly until: string }
   /** Annotation `karpenter.sh/do-not-disrupt`; without `until`, until it is removed. */
-  | { readonly kind: 'doNotDisrupt'; readonly until?: string }
+  /** Protected by an annotation. */
+  | { readonly kind: 'doNotDisrupt'; readonly by: string; readonly until?: string }
   | {
       readonly kind: 'podDisruptionBudget'
       /** `namespace/name`. */
@@ -83,6 +83,7 @@ interface DrainFacts {
   readonly podsOnNodes: Pick<PodsOnNodes, 'outlookOf'>
   /** The Deployment whose rollout the drain waits for, as `namespace/name`. */
   readonly surgeOf: (pod: Pod) => string | undefined
+  readonly windows?: ClusterState['windows']
   readonly pendingVolumes: readonly string[]
 }
 
@@ -125,16 +126,16 @@ function waitingPod(pod: Pod, facts: DrainFacts, tier: DrainTier | undefined, no
 /** The first rule that keeps the pod, in the order in which an eviction checks them. */
 function ruleOf(
   pod: Pod,
-  { budgets, podsOnNodes, surgeOf: deploymentOf }: DrainFacts,
+  { budgets, podsOnNodes, surgeOf: deploymentOf, windows }: DrainFacts,
   tier: DrainTier | undefined,
   nowMs: number,
 ): DrainRule {
   const leavingBy = pod.metadata.deletionTimestamp
   if (leavingBy !== undefined) return { kind: 'leaving', until: leavingBy }
-  const protection = doNotDisrupt(pod, nowMs)
+  const protection = doNotDisrupt(pod, nowMs, windows)
   if (protection.kind === 'active') {
-    const isForGood = !Number.isFinite(protection.untilMs)
-    return { kind: 'doNotDisrupt', ...(!isForGood && { until: rfc3339(protection.untilMs) }) }
+    const { by, untilMs } = protection
+    return { kind: 'doNotDisrupt', by, ...(Number.isFinite(untilMs) && { until: rfc3339(untilMs) }) }
   }
   const deployment = deploymentOf(pod)
   if (deployment !== undefined) return { kind: 'surging', deployment }
@@ -268,7 +269,8 @@ function protectedPods(held: readonly Held<'doNotDisrupt'>[]): string {
   const last = ends.at(-1)
   const isForGood = ends.length < held.length
   const until = isForGood || last === undefined ? 'until it is removed' : `until ${last} at the latest`
-  return `${held.length} protected by ${annotations.doNotDisrupt} ${until} (${named(held)})`
+  const by = [...new Set(held.map(({ rule }) => rule.by))].toSorted().join(' or ')
+  return `${held.length} protected by ${by} ${until} (${named(held)})`
 }
 
 function surgingPods(held: readonly Held<'surging'>[]): string {
@@ -331,6 +333,7 @@ export function drainReports(
         budgets,
         podsOnNodes: state.podsOnNodes,
         surgeOf: surgeOf(state, node),
+        windows: state.windows,
         pendingVolumes: pendingVolumes(caches, name, staying),
       }
       return drainReport(facts, nowMs)

@@ -95,7 +95,7 @@ export class EvictionQueue implements ControllerSpec {
     this.#reportProtection(pod, entry, now)
     const pause = this.#pauseOf(pod)
     if (pause === 'keepsNode') return this.#drop(key, entry)
-    if (pause === 'delaysPod' || !isEvictable(pod, now)) return backoff
+    if (pause === 'delaysPod' || !isEvictable(pod, now, this.#deps.state.windows)) return backoff
     return await this.#evict(pod, entry, key, signal)
   }
 
@@ -105,7 +105,7 @@ export class EvictionQueue implements ControllerSpec {
   }
 
   #reportProtection(pod: Pod, entry: Entry, nowMs: number): void {
-    const notice = protectionNotice(pod, nowMs)
+    const notice = protectionNotice(pod, nowMs, this.#deps.state.windows)
     const text = notice === undefined ? '' : `${notice.reason}-${notice.dedupe.join('-')}`
     if (entry.lastNotice === text) return
     entry.lastNotice = text
@@ -227,11 +227,15 @@ export class EvictionQueue implements ControllerSpec {
 type Notice = Omit<EventInput, 'object'> & { readonly dedupe: readonly string[] }
 
 /**
- * The event about annotation `karpenter.sh/do-not-disrupt` of a pod, for its owner: that it is invalid, has ended, or until
- * when it protects the pod (lifecycle.md 4.4, disruption.md 18).
+ * The event about what protects a pod, for its owner: that the annotation is invalid, has ended, or until when it protects
+ * the pod (lifecycle.md 4.4, disruption.md 18).
  */
-export function protectionNotice(pod: Pod, nowMs: number): Notice | undefined {
-  const protection = doNotDisrupt(pod, nowMs)
+export function protectionNotice(
+  pod: Pod,
+  nowMs: number,
+  windows: ClusterState['windows'],
+): Notice | undefined {
+  const protection = doNotDisrupt(pod, nowMs, windows)
   const { uid = '' } = pod.metadata
   const key = annotations.doNotDisrupt
   if (protection.kind === 'invalid') {
@@ -255,7 +259,7 @@ export function protectionNotice(pod: Pod, nowMs: number): Notice | undefined {
   return {
     type: 'Normal',
     reason: 'DoNotDisruptUntil',
-    message: `${key} protects the pod until ${until}`,
+    message: `${protection.by} protects the pod until ${until}`,
     dedupe: [uid, until],
   }
 }

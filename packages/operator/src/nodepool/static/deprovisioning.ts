@@ -96,7 +96,7 @@ export class StaticDeprovisioning implements ControllerSpec {
       })
     return [
       ...unlaunched.flatMap((name) => byName.get(name) ?? []),
-      ...inOrderOfLoss(nodes, clock.now()).flatMap(({ claim }) => claim ?? []),
+      ...inOrderOfLoss(nodes, clock.now(), state.windows).flatMap(({ claim }) => claim ?? []),
     ]
   }
 
@@ -140,9 +140,13 @@ interface Loss extends LoadedNode {
  * Empty nodes first, then those without protected pods, then those with the lowest eviction cost for the lifetime that is
  * left; of equals, those that joined last, then by name.
  */
-function inOrderOfLoss(stateNodes: readonly LoadedNode[], nowMs: number): readonly StateNode[] {
+function inOrderOfLoss(
+  stateNodes: readonly LoadedNode[],
+  nowMs: number,
+  windows: ClusterState['windows'],
+): readonly StateNode[] {
   const losses = stateNodes.map(({ stateNode, pods }): Loss => {
-    const isProtected = pods.some((pod) => doNotDisrupt(pod, nowMs).kind === 'active')
+    const isProtected = pods.some((pod) => doNotDisrupt(pod, nowMs, windows).kind === 'active')
     return {
       stateNode,
       pods,

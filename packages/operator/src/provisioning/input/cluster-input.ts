@@ -43,6 +43,7 @@ export interface ClusterSources {
     | 'surgingPods'
     | 'taintsOfCloud'
     | 'volumeDrivers'
+    | 'windows'
   >
   readonly clock: Pick<Clock, 'now'>
   readonly settings: Pick<Settings, 'compatibility' | 'initializationTimeoutMs'>
@@ -191,8 +192,10 @@ export function podsOfLeavingNodes(deps: ClusterSources, nodes: readonly StateNo
     return state
       .podsOn(stateNode.node?.metadata.name ?? '')
       .filter((pod) => state.isWellFormed(pod) && !state.surgingPods.isBeingReplaced(pod))
-      .filter((pod) => isCurrentlyReschedulable(pod, state.podsOnNodes.surges(pod) ? [] : budgets, now))
-      .filter((pod) => !isStuck || !isPausedByBudget(pod, budgets, now))
+      .filter((pod) =>
+        isCurrentlyReschedulable(pod, state.podsOnNodes.surges(pod) ? [] : budgets, now, state.windows),
+      )
+      .filter((pod) => !isStuck || !isPausedByBudget(pod, budgets, now, state.windows))
       .map((pod): PlacedPod => ({ pod, origin: 'deleting' }))
   })
 }

@@ -5,6 +5,7 @@ import type { Clock } from '@tenon/runtime'
 import { type Caches, indexes } from '../caches.ts'
 import type { StateNode } from '../nodes/state-node.ts'
 import { type BudgetOutlook, outlookOf } from './budget-outlook.ts'
+import type { DisruptionWindows } from './disruption-windows.ts'
 import type { NominatedPods } from './nominated-pods.ts'
 import type { SurgingPods } from './surging-pods.ts'
 import type { PodIndex } from './pod-index.ts'
@@ -20,8 +21,10 @@ import {
 
 /** Pods of a node; malformed ones are left out unless stated otherwise. */
 export interface PodsToMove {
-  /** Pods with annotation do-not-disrupt, even if malformed. */
+  /** Pods with annotation do-not-disrupt, even if malformed, or with disruption windows. */
   readonly annotated: readonly Pod[]
+  /** When their protection may change, in Unix milliseconds. */
+  readonly lastsUntilMs: number
   /** PDBs of the first pod that PDBs block. */
   readonly blocking: BlockingBudgets | undefined
   /** Pods that need another node, including those about to arrive. */
@@ -37,6 +40,7 @@ export interface PodsToMove {
 /** What says whether PDBs hold pods. */
 interface Judges {
   readonly surging: SurgingPods
+  readonly windows: DisruptionWindows
   readonly clock: Pick<Clock, 'now'>
   /** Whether PDBs that can never allow an eviction are told from those that wait. */
   readonly judgesBudgets: boolean
@@ -48,6 +52,7 @@ export class PodsOnNodes {
   readonly #index: PodIndex
   readonly #nominations: NominatedPods
   readonly #surging: SurgingPods
+  readonly windows: DisruptionWindows
   readonly #clock: Pick<Clock, 'now'>
   readonly #judgesBudgets: boolean
   /** By Node name; removed when a pod of the node or a PDB changes. */
@@ -61,12 +66,13 @@ export class PodsOnNodes {
     caches: Pick<Caches, 'pods' | 'podDisruptionBudgets'>,
     index: PodIndex,
     nominations: NominatedPods,
-    { clock, judgesBudgets, surging }: Judges,
+    { clock, judgesBudgets, surging, windows }: Judges,
   ) {
     this.#caches = caches
     this.#index = index
     this.#nominations = nominations
     this.#surging = surging
+    this.windows = windows
     this.#clock = clock
     this.#judgesBudgets = judgesBudgets
     caches.pods.onChange((change) => {
@@ -85,6 +91,7 @@ export class PodsOnNodes {
     }
     caches.podDisruptionBudgets.onChange(forget)
     surging.changes.add(forget)
+    windows.changes.add(forget)
   }
 
   /** Whether the change of a pod does not matter for disruption: most only update its status. */
@@ -107,7 +114,12 @@ export class PodsOnNodes {
     if (known === undefined) return
     const now = (pods: readonly Pod[]) =>
       pods.includes(old) ? pods.map((each) => (each === old ? pod : each)) : pods
-    this.#known.set(name, { ...known, pods: now(known.pods), movable: now(known.movable) })
+    this.#known.set(name, {
+      ...known,
+      annotated: now(known.annotated),
+      pods: now(known.pods),
+      movable: now(known.movable),
+    })
   }
 
   /** The same list until a PDB changes. */
@@ -126,7 +138,7 @@ export class PodsOnNodes {
   /** Those of the pods that PDBs block. Where a drain surges, it evicts nobody, and no PDB matters (wanted.md 3). */
   *blocking(pods: readonly Pod[]): Generator<BlockingBudgets, undefined, undefined> {
     const evicted = this.#surging.isOn ? pods.filter((pod) => !this.surges(pod)) : pods
-    yield* blockingBudgets(evicted, this.budgets(), this.#clock.now())
+    yield* blockingBudgets(evicted, this.budgets(), this.#clock.now(), this.windows)
   }
 
   /** Whether a rollout replaces the pod before its node goes. */
@@ -153,11 +165,11 @@ export class PodsOnNodes {
 
   #presentOn(nodeName: string): PodsToMove {
     const known = this.#known.get(nodeName)
-    if (known !== undefined) return known
+    if (known !== undefined && this.#clock.now() < known.lastsUntilMs) return known
     const all = this.#caches.pods.byIndex(indexes.byNode, nodeName)
     const found = this.read(all)
-    // Annotations may expire; and an entry without pods would never be removed.
-    if (found.annotated.length === 0 && all.length > 0) this.#known.set(nodeName, found)
+    // An entry without pods would never be removed.
+    if (all.length > 0) this.#known.set(nodeName, found)
     return found
   }
 
@@ -171,20 +183,26 @@ export class PodsOnNodes {
     const movable: Pod[] = []
     let disruptionCost = 1
     let isEmpty = true
+    let lastsUntilMs = Infinity
     for (const pod of all) {
       const cost = isReschedulable(pod) ? evictionCost(pod) : undefined
       if (cost !== undefined) isEmpty = false
       if (!this.#index.isWellFormed(pod)) continue
       wellFormed.push(pod)
-      if (pod.metadata.annotations?.[annotations.doNotDisrupt] !== undefined) annotated.push(pod)
+      const windows = this.windows.of(pod, nowMs)
+      const isMarked = pod.metadata.annotations?.[annotations.doNotDisrupt] !== undefined
+      if (isMarked || windows !== undefined) annotated.push(pod)
+      // The annotation may expire, from when the pod starts on.
+      lastsUntilMs = Math.min(lastsUntilMs, isMarked ? nowMs : (windows?.changeMs ?? Infinity))
       if (cost === undefined) continue
       pods.push(pod)
       disruptionCost += Math.max(0, cost)
       // Of a pod that surges, PDBs say nothing.
-      if (isCurrentlyReschedulable(pod, this.surges(pod) ? [] : budgets, nowMs)) movable.push(pod)
+      const judging = this.surges(pod) ? [] : budgets
+      if (isCurrentlyReschedulable(pod, judging, nowMs, this.windows)) movable.push(pod)
     }
     const blocking = this.blocking(wellFormed).next().value
-    return { annotated, blocking, pods, movable, disruptionCost, isEmpty }
+    return { annotated, lastsUntilMs, blocking, pods, movable, disruptionCost, isEmpty }
   }
 
   /** Changes whenever the pods to move may have changed. */
@@ -235,12 +253,13 @@ function* blockingBudgets(
   pods: readonly Pod[],
   budgets: readonly PodDisruptionBudget[],
   nowMs: number,
+  windows: DisruptionWindows,
 ): Generator<BlockingBudgets, undefined, undefined> {
   for (const pod of pods) {
     const covering = budgetsOf(pod, budgets)
-    if (covering.length === 0 || !isEvictable(pod, nowMs)) continue
+    if (covering.length === 0 || !isEvictable(pod, nowMs, windows)) continue
     const isSeveral = covering.length > 1
-    if (!isSeveral && !isPausedByBudget(pod, covering, nowMs)) continue
+    if (!isSeveral && !isPausedByBudget(pod, covering, nowMs, windows)) continue
     yield {
       kind: isSeveral ? 'several' : 'exhausted',
       pod: keyOf(pod.metadata),

@@ -9,6 +9,7 @@ import {
   type Pod,
   type PodDisruptionBudget,
   tolerates,
+  type WindowsState,
 } from '@tenon/api'
 import type { KubeClient } from '@tenon/kube'
 import { podFields } from '../kept-fields.ts'
@@ -59,32 +60,54 @@ export function toleratesDisruption(pod: Pod): boolean {
   return (pod.spec.tolerations ?? []).some((toleration) => tolerates(toleration, disruptedTaint))
 }
 
+export const windowsAnnotation = 'tenon.sh/disruption-windows'
+
+/** The disruption windows of pods; undefined for a pod without any. */
+interface Windows {
+  of(pod: Pod, nowMs: number): WindowsState | undefined
+}
+
 type DoNotDisrupt =
   | { readonly kind: 'inactive' }
-  | { readonly kind: 'active'; readonly untilMs: number }
+  /** `by` is the annotation that protects it for longest. */
+  | { readonly kind: 'active'; readonly untilMs: number; readonly by: string }
   | { readonly kind: 'elapsed' }
   | { readonly kind: 'invalid'; readonly value: string }
 
-/** Reads annotation `karpenter.sh/do-not-disrupt` of a pod (lifecycle.md 4.4). */
-export function doNotDisrupt(pod: Pod, nowMs: number): DoNotDisrupt {
-  const value = pod.metadata.annotations?.[annotations.doNotDisrupt]
+/**
+ * Whether a pod is protected: by annotation `karpenter.sh/do-not-disrupt` (lifecycle.md 4.4), or as it is outside its
+ * disruption windows (wanted.md 5).
+ */
+export function doNotDisrupt(pod: Pod, nowMs: number, windows?: Windows): DoNotDisrupt {
+  const own = annotatedDoNotDisrupt(pod, nowMs)
+  const { changeMs, isOpen = true } = windows?.of(pod, nowMs) ?? {}
+  if (isOpen) return own
+  const untilMs = changeMs ?? Number.POSITIVE_INFINITY
+  return own.kind === 'active' && own.untilMs >= untilMs
+    ? own
+    : { kind: 'active', untilMs, by: windowsAnnotation }
+}
+
+function annotatedDoNotDisrupt(pod: Pod, nowMs: number): DoNotDisrupt {
+  const by = annotations.doNotDisrupt
+  const value = pod.metadata.annotations?.[by]
   if (value === undefined) return { kind: 'inactive' }
-  if (value === 'true') return { kind: 'active', untilMs: Number.POSITIVE_INFINITY }
+  if (value === 'true') return { kind: 'active', untilMs: Number.POSITIVE_INFINITY, by }
   const durationMs = parseDuration(value)
   if (durationMs === undefined || durationMs <= 0) return { kind: 'invalid', value }
   const start = pod.status?.startTime
-  if (start === undefined) return { kind: 'active', untilMs: Number.POSITIVE_INFINITY }
+  if (start === undefined) return { kind: 'active', untilMs: Number.POSITIVE_INFINITY, by }
   const untilMs = Date.parse(start) + durationMs
-  return nowMs < untilMs ? { kind: 'active', untilMs } : { kind: 'elapsed' }
+  return nowMs < untilMs ? { kind: 'active', untilMs, by } : { kind: 'elapsed' }
 }
 
 /** Whether the pod may be evicted at all (lifecycle.md 4.2). */
-export function isEvictable(pod: Pod, nowMs: number): boolean {
+export function isEvictable(pod: Pod, nowMs: number, windows?: Windows): boolean {
   return (
     isActive(pod) &&
     !toleratesDisruption(pod) &&
     !isMirrorPod(pod) &&
-    doNotDisrupt(pod, nowMs).kind !== 'active'
+    doNotDisrupt(pod, nowMs, windows).kind !== 'active'
   )
 }
 
@@ -116,13 +139,13 @@ function isFullyBlocking(pdb: PodDisruptionBudget): boolean {
 }
 
 /** Whether a PDB never allows an eviction (lifecycle.md 11.1, "fully blocking"). */
-export function isHeldByBudget(pod: Pod, budgets: readonly PodDisruptionBudget[], nowMs: number): boolean {
-  return isBlocked(pod, budgets, nowMs, isFullyBlocking)
+export function isHeldByBudget(pod: Pod, budgets: Budgets, nowMs: number, windows?: Windows): boolean {
+  return isBlocked(pod, budgets, nowMs, isFullyBlocking, windows)
 }
 
 /** Whether a PDB allows no eviction now (lifecycle.md 11.1, "zero disruptions"). */
-export function isPausedByBudget(pod: Pod, budgets: readonly PodDisruptionBudget[], nowMs: number): boolean {
-  return isBlocked(pod, budgets, nowMs, (pdb) => pdb.status?.disruptionsAllowed === 0)
+export function isPausedByBudget(pod: Pod, budgets: Budgets, nowMs: number, windows?: Windows): boolean {
+  return isBlocked(pod, budgets, nowMs, (pdb) => pdb.status?.disruptionsAllowed === 0, windows)
 }
 
 function isBlocked(
@@ -130,10 +153,11 @@ function isBlocked(
   budgets: readonly PodDisruptionBudget[],
   nowMs: number,
   isClosed: (pdb: PodDisruptionBudget) => boolean,
+  windows?: Windows,
 ): boolean {
   const covering = budgetsOf(pod, budgets)
   const [only] = covering
-  if (only === undefined || !isEvictable(pod, nowMs)) return false
+  if (only === undefined || !isEvictable(pod, nowMs, windows)) return false
   if (covering.length > 1) return true
   if (!isClosed(only)) return false
   const ready = pod.status?.conditions?.find((condition) => condition.type === 'Ready')
@@ -145,11 +169,12 @@ export function isCurrentlyReschedulable(
   pod: Pod,
   budgets: readonly PodDisruptionBudget[],
   nowMs: number,
+  windows?: Windows,
 ): boolean {
   return (
     isReschedulable(pod) &&
-    (!isActive(pod) || doNotDisrupt(pod, nowMs).kind !== 'active') &&
-    !isHeldByBudget(pod, budgets, nowMs)
+    (!isActive(pod) || doNotDisrupt(pod, nowMs, windows).kind !== 'active') &&
+    !isHeldByBudget(pod, budgets, nowMs, windows)
   )
 }
 
