@@ -1,5 +1,5 @@
 import { conditionOf, isConditionTrue, type NodePool, ownValue } from '@tenon/api'
-import { pauseAnnotations } from '@tenon/operator/objects'
+import { pauseAnnotations, readPause } from '@tenon/operator/objects'
 import { amountsOf, present } from './facts.ts'
 import type { Totals } from './totals.ts'
 import type { PoolRow, Share } from './view.ts'
@@ -34,9 +34,14 @@ export function poolRow(pool: NodePool, totals: Totals): PoolRow {
 /** An annotation takes effect before the controller has set the condition. */
 function pausedBy(pool: NodePool): PoolRow['pausedBy'] {
   const { annotations } = pool.metadata
-  if (Object.values(pauseAnnotations).some((key) => ownValue(annotations, key) !== undefined))
-    return 'nodepool'
-  return isConditionTrue(pool, 'Paused') ? 'cluster' : undefined
+  const isPaused = isConditionTrue(pool, 'Paused')
+  const isOwn = Object.values(pauseAnnotations).some((key) => {
+    const reading = readPause(ownValue(annotations, key) ?? 'false')
+    // One with an end may be over.
+    return reading.kind !== 'none' && (isPaused || reading.value.untilMs === undefined)
+  })
+  if (isOwn) return 'nodepool'
+  return isPaused ? 'cluster' : undefined
 }
 
 function messageOf(pool: NodePool, type: string): string {

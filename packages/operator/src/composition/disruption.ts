@@ -23,6 +23,7 @@ import { StaticDrift } from '../disruption/methods/static-drift.ts'
 import { ConsolidationPolicy } from '../disruption/policy.ts'
 import { whyFull } from '../disruption/node-limits.ts'
 import { DisruptionReport } from '../disruption/report.ts'
+import { ResumePace } from '../disruption/resume-pace.ts'
 import type { WholeUnits } from '../disruption/whole-units.ts'
 import { MoveValidation } from '../disruption/validation.ts'
 import type { AutoBrake } from '../extensions/brake/auto-brake.ts'
@@ -72,15 +73,26 @@ export function disruptionOf(parts: Assembly, shared: Shared): DisruptionLoop {
   const marks = new DisruptionMarks(parts)
   const commands = commandsOf(parts, shared, marks)
   const { observed } = parts
+  const isKarpenter = !policyOf(parts.settings).readsAnnotations
+  const pace = isKarpenter ? undefined : new ResumePace(parts)
   const orders: Orders = {
     mayTake: (stateNode) =>
       !commands.has(stateNode.providerID) &&
       !commands.isBackingOff(stateNode.providerID) &&
       !observed.has(labelsOf(stateNode)[labels.nodePool] ?? ''),
     whyNoLaunch: (pool) => commands.whyNoLaunch(pool) ?? whyFull(parts, pool),
-    begin: (command, signal) => commands.begin(command, signal),
+    async begin(command, signal) {
+      const overtaken = await commands.begin(command, signal)
+      if (overtaken === undefined) pace?.begun(command)
+      return overtaken
+    },
   }
-  const { any, budgets, methods, policy } = methodsOf(parts, shared, orders, 'acting')
+  const { any, budgets, methods, policy } = methodsOf(
+    { ...parts, ...(pace && { pace }) },
+    shared,
+    orders,
+    'acting',
+  )
   const leftovers = [
     shared.plannedClaims,
     new LeftMarks(parts.state, marks, (providerID) => commands.has(providerID)),
@@ -95,7 +107,7 @@ export function disruptionOf(parts: Assembly, shared: Shared): DisruptionLoop {
       budgets,
       leftovers,
       turns,
-      timetables: policyOf(parts.settings).readsAnnotations ? [budgets, parts.state.windows] : [],
+      timetables: pace === undefined ? [] : [budgets, parts.state.windows, pace],
     }),
     explainer: new NodeExplainer({ ...parts, catalogue: any.catalogue, commands, verdicts }),
   }
@@ -135,7 +147,12 @@ export function observedDisruptionOf(
 }
 
 /** The methods in the order of their turns, and what they have in common. */
-function methodsOf(parts: Assembly, shared: ClaimSources, orders: Orders, kind: PoolKind) {
+function methodsOf(
+  parts: Assembly & { readonly pace?: ResumePace },
+  shared: ClaimSources,
+  orders: Orders,
+  kind: PoolKind,
+) {
   const { settings } = parts
   const { plannedClaims } = shared
   const budgets = new DisruptionBudgets(parts)

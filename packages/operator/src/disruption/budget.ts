@@ -21,6 +21,7 @@ import type { RolloutHold } from '../state/nodepools/canary-rollouts.ts'
 import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 import type { Metrics } from '../metrics/metrics.ts'
+import type { PaceStep, ResumePace } from './resume-pace.ts'
 
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodePools'>
@@ -29,6 +30,8 @@ interface Dependencies {
   readonly metrics: Pick<Metrics, 'allowedDisruptions' | 'nodesConsumingBudgets'>
   readonly clock: Clock
   readonly logger: Logger
+  /** Undefined where decisions are those of Karpenter. */
+  readonly pace?: ResumePace
 }
 
 const defaultBudgets = [{ nodes: '10%' }]
@@ -41,6 +44,8 @@ interface BudgetState {
   readonly byBudgets: number
   /** Set while voluntary disruption of the NodePool is paused: then nothing is allowed. */
   readonly pause: Pause | undefined
+  /** Set while budgets open step by step after a pause. */
+  readonly pace: PaceStep | undefined
   /** Set while its rollout is held: then no drifted node may go. */
   readonly rollout: RolloutHold | undefined
   /** Initialized nodes of the NodePool. */
@@ -88,8 +93,10 @@ export class DisruptionBudgets {
     const { timeZone } = state.poolWishes(pool)
     const byBudgets = allowedDisruptions(budgets, reason, total, clock.now(), timeZone)
     const rollout = reason === 'Drifted' ? state.rollouts.canaries.holdOf(pool, total) : undefined
-    const allowed = pause === undefined && rollout === undefined ? byBudgets : 0
-    return { allowed, byBudgets, disrupting, total, pause, rollout }
+    const pace = this.#deps.pace?.stepOf(pool.metadata.name)
+    const open = Math.min(byBudgets, pace?.nodes ?? Infinity)
+    const allowed = pause === undefined && rollout === undefined ? open : 0
+    return { allowed, byBudgets, disrupting, total, pause, pace, rollout }
   }
 
   /** How many may be disrupted at a time, window after window from now on. */
@@ -133,7 +140,7 @@ export class DisruptionBudgets {
 }
 
 function remainingDisruptions(
-  { caches, state, clock, metrics, events }: Dependencies,
+  { caches, state, clock, metrics, events, pace }: Dependencies,
   counts: ReadonlyMap<string, Count>,
   reason: DisruptionReason,
 ): Map<string, number> {
@@ -145,11 +152,15 @@ function remainingDisruptions(
     const budgets = pool.spec.disruption?.budgets ?? defaultBudgets
     const held = heldText({ state }, pool, reason, total)
     const { timeZone } = state.poolWishes(pool)
-    const allowed = held === undefined ? allowedDisruptions(budgets, reason, total, clock.now(), timeZone) : 0
+    const step = pace?.stepOf(name)
+    const byBudgets =
+      held === undefined ? allowedDisruptions(budgets, reason, total, clock.now(), timeZone) : 0
+    const allowed = Math.min(byBudgets, step?.nodes ?? Infinity)
     const room = reason === 'Drifted' ? state.rollouts.canaries.room(pool, total) : Infinity
+    const left = step === undefined ? Infinity : step.nodes - step.taken
     metrics.allowedDisruptions.set({ nodepool: name, reason }, allowed)
     metrics.nodesConsumingBudgets.set({ nodepool: name, reason }, disrupting)
-    remaining.set(name, Math.max(0, Math.min(room, allowed - disrupting)))
+    remaining.set(name, Math.max(0, Math.min(room, left, allowed - disrupting)))
     if (total === 0 || allowed > 0) continue
     events.record({
       object: pool,

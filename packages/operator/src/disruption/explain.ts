@@ -244,9 +244,15 @@ function* poolObstacles(
   pool: NodePool,
   reason: DisruptionReason,
 ): Generator<NodeObstacle, undefined, undefined> {
-  const { byBudgets, disrupting, pause, rollout } = budgets.stateOf(pool, reason)
+  const { byBudgets, disrupting, pace, pause, rollout } = budgets.stateOf(pool, reason)
   if (pause !== undefined) yield { cause: 'brake', message: pauseSentence(pause), ...endOf(pause.untilMs) }
   if (rollout !== undefined) yield { cause: 'brake', message: rolloutText(pool, rollout) }
+  if (pace !== undefined && (disrupting >= pace.nodes || pace.taken >= pace.nodes))
+    yield {
+      cause: 'brake',
+      message: `After a pause, nodes of NodePool ${pool.metadata.name} go step by step, ${pace.nodes} of them now`,
+      ...endOf(pace.untilMs),
+    }
   if (byBudgets > disrupting) return
   const details = `NodePool=${pool.metadata.name}, allowed=${byBudgets}, disrupted=${disrupting}`
   yield {

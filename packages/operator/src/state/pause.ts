@@ -91,10 +91,23 @@ export class Brake {
    * @param pool empty for the cluster alone.
    */
   stateOf(pool: string, nowMs: number): readonly Pause[] {
+    return this.#all(pool).filter(({ untilMs }) => untilMs === undefined || nowMs < untilMs)
+  }
+
+  #all(pool: string): readonly Pause[] {
     const begun = [...new Set(['', pool])].flatMap((name) => this.#begunOf(name))
-    return [...this.#ofCluster(), ...this.#ofPool(pool), ...begun].filter(
-      ({ untilMs }) => untilMs === undefined || nowMs < untilMs,
+    return [...this.#ofCluster(), ...this.#ofPool(pool), ...begun]
+  }
+
+  /**
+   * When the last pause of the NodePool, or of the cluster, ended, in Unix milliseconds. Undefined if none has, or if its
+   * text was removed.
+   */
+  endedMs(pool: string, nowMs: number): number | undefined {
+    const ends = this.#all(pool).flatMap(({ untilMs }) =>
+      untilMs === undefined || nowMs < untilMs ? [] : [untilMs],
     )
+    return ends.length === 0 ? undefined : Math.max(...ends)
   }
 
   /** The pause of `what` for the NodePool that ends last. */

@@ -72,10 +72,9 @@ export async function runResume(io: Io, targets: readonly string[], flags: Resum
     }
     for (const name of names) {
       const { metadata } = await poolNamed(connection, name)
-      const keys = Object.values(pauseAnnotations)
-      if (keys.every((key) => ownValue(metadata.annotations, key) === undefined))
-        throw new KubectlError(`error: nodepools.karpenter.sh "${name}" is not paused`)
-      await annotate(connection, name, Object.fromEntries(keys.map((key) => [key, null])), flags)
+      const ended = endedByNow(metadata.annotations, pauseAnnotations, connection.clock.now())
+      if (ended === undefined) throw new KubectlError(`error: nodepools.karpenter.sh "${name}" is not paused`)
+      await annotate(connection, name, ended, flags)
       io.out(`${qualifiedName(nodePoolKind, name)} resumed${dryRunSuffix(flags.dryRun)}\n`)
     }
   })
@@ -86,27 +85,37 @@ async function resumeCluster(io: Io, connection: ClusterConnection, flags: Resum
   const { client, clock } = connection
   const stored = await client.get(kinds.configMap, { namespace, name: brakeName })
   const data = stored?.data ?? {}
-  if (Object.keys(data).length === 0)
-    throw new KubectlError(`error: configmaps "${brakeName}" is not there, so that the cluster is not paused`)
-  const cleared = Object.fromEntries(Object.keys(data).map((key) => [key, null]))
-  await writeBrake(connection, namespace, { ...cleared, ...endedByNow(data, clock.now()) }, flags)
+  const known: readonly string[] = Object.values(brakeKeys)
+  // Other keys are a pause that cannot be read.
+  const others = Object.keys(data).filter((key) => !known.includes(key))
+  const ended = endedByNow(data, brakeKeys, clock.now())
+  if (ended === undefined && others.length === 0)
+    throw new KubectlError(`error: configmaps "${brakeName}" has no pause, so that the cluster is not paused`)
+  const cleared = Object.fromEntries(others.map((key) => [key, null]))
+  await writeBrake(connection, namespace, { ...cleared, ...ended }, flags)
   io.out(`configmap/${brakeName} resumed${dryRunSuffix(flags.dryRun)}\n`)
   for (const pool of await client.list(karpenterKinds.nodePool)) {
     const { annotations, name } = pool.metadata
-    const isPaused = Object.values(pauseAnnotations).some((key) => ownValue(annotations, key) !== undefined)
-    if (isPaused) io.err(`nodepool/${name} has a pause of its own: tenon resume nodepool/${name}\n`)
+    if (endedByNow(annotations, pauseAnnotations, clock.now()) !== undefined)
+      io.err(`nodepool/${name} has a pause of its own: tenon resume nodepool/${name}\n`)
   }
 }
 
 /**
- * Keeps a pause that the controller itself began, but ends it now. If it were removed, the controller would
- * begin another one for the same cause.
+ * The texts of pauses that are in force, with their end now; undefined if there are none. They are kept, as budgets open
+ * step by step after an end that can be read, and as the controller would begin one of its own again for the same cause.
  */
-function endedByNow(data: Readonly<Record<string, string>>, nowMs: number): Readonly<Record<string, string>> {
-  const text = ownValue(data, brakeKeys.automatic)
-  const reading = text === undefined ? undefined : readPause(text)
-  if (reading?.kind !== 'paused') return {}
-  return { [brakeKeys.automatic]: pauseText({ sinceMs: nowMs, ...reading.value, untilMs: nowMs }) }
+function endedByNow(
+  texts: Readonly<Record<string, string>> | undefined,
+  keys: typeof brakeKeys | typeof pauseAnnotations,
+  nowMs: number,
+): Readonly<Record<string, string>> | undefined {
+  const ended = Object.values(keys).flatMap((key) => {
+    const reading = readPause(ownValue(texts, key) ?? 'false')
+    if (reading.kind === 'none' || (reading.value.untilMs ?? Infinity) <= nowMs) return []
+    return [[key, pauseText({ sinceMs: nowMs, ...reading.value, untilMs: nowMs })] as const]
+  })
+  return ended.length === 0 ? undefined : Object.fromEntries(ended)
 }
 
 function includedIn(list: string): readonly Included[] {
