@@ -4,7 +4,9 @@ import { BufferTemplates } from '../extensions/capacitybuffer/buffer-templates.t
 import { CapacityBuffers } from '../extensions/capacitybuffer/controller.ts'
 import { capacityQuotas } from '../extensions/capacityquota/controller.ts'
 import { BufferHydration } from '../extensions/capacitybuffer/hydration.ts'
+import { BufferSchedules } from '../extensions/capacitybuffer/schedule.ts'
 import type { RunnableSpec } from '../controller.ts'
+import { policyOf } from '../settings.ts'
 import type { Assembly } from './parts.ts'
 import { DisruptionMarks } from '../disruption/commands/marks.ts'
 import type { ClaimDeleter } from '../nodeclaim/lifecycle/delete-claim.ts'
@@ -24,7 +26,8 @@ interface Buffering {
 export function bufferingOf(parts: Assembly, written: Pick<KubeClient, 'patch'>): Buffering {
   const { client, clock, logger, state } = parts
   const { buffers } = parts.caches
-  const templates = buffers && new BufferTemplates(client, buffers)
+  const schedules = policyOf(parts.settings).readsAnnotations ? new BufferSchedules(parts) : undefined
+  const templates = buffers && new BufferTemplates(client, buffers, schedules)
   const hydration = new BufferHydration({ buffers, state, templates, clock, logger })
   if (buffers === undefined || templates === undefined) return { specs: [], hydration }
   return {

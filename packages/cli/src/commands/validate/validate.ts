@@ -13,6 +13,7 @@ import {
 import { type EligibilityPolicy, evaluateOverlaysInSteps, finished, type OfferedPool } from '@tenon/engine'
 import {
   nameProblem,
+  scheduleAnnotation,
   surgeAnnotationProblem,
   windowsAnnotation,
   windowsProblem,
@@ -161,6 +162,10 @@ function ofKinds(
     problems.push(...placed(given, nameFindings(stored)))
   for (const { given, stored } of admitted.filter(isOf(autoscalingKinds.capacityQuota)))
     problems.push(...placed(given, quotaFindings(stored as CapacityQuota)))
+  for (const { given, stored } of admitted.filter(isOf(autoscalingKinds.capacityBuffer))) {
+    const problem = windowsProblem(stored.metadata, scheduleAnnotation)
+    if (problem) problems.push(...placed(given, [{ severity: 'error', ...problem }]))
+  }
   const offered: OfferedPool[] = []
   for (const { given, stored } of admitted.filter(isOf(nodePool))) {
     const pool = stored as NodePool

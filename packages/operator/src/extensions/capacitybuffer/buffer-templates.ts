@@ -15,12 +15,16 @@ import { renderPodProblems, shapeProblems } from '@tenon/engine'
 import type { KubeClient } from '@tenon/kube'
 import type { BufferCaches } from '../../state/caches.ts'
 import { PodTrimmer } from '../../state/kept-fields.ts'
+import type { BufferSchedules, ScheduleState } from './schedule.ts'
 
 export type Resolution =
   | {
       readonly kind: 'resolved'
       readonly template: PodTemplateSpec
+      /** 0 while the schedule of the buffer is off. */
       readonly replicas: number
+      /** Undefined without a schedule. */
+      readonly schedule?: ScheduleState
       /** Undefined for a workload. */
       readonly podTemplate?: { readonly name: string; readonly generation: number }
     }
@@ -43,11 +47,18 @@ const scalableKindsText = 'Deployment, StatefulSet or ReplicaSet'
 export class BufferTemplates {
   readonly #client: Pick<KubeClient, 'get'>
   readonly #podTemplates: BufferCaches['podTemplates']
+  readonly #schedules: Pick<BufferSchedules, 'of'> | undefined
   readonly #trimmer = new PodTrimmer()
 
-  constructor(client: Pick<KubeClient, 'get'>, { podTemplates }: Pick<BufferCaches, 'podTemplates'>) {
+  /** @param schedules undefined where decisions are those of Karpenter. */
+  constructor(
+    client: Pick<KubeClient, 'get'>,
+    { podTemplates }: Pick<BufferCaches, 'podTemplates'>,
+    schedules?: Pick<BufferSchedules, 'of'>,
+  ) {
     this.#client = client
     this.#podTemplates = podTemplates
+    this.#schedules = schedules
   }
 
   async resolve(buffer: CapacityBuffer, signal: AbortSignal): Promise<Resolution> {
@@ -117,10 +128,12 @@ export class BufferTemplates {
       return { kind: 'failed', reason: 'ResolutionFailed', message }
     }
     const template = { ...kept, spec: withAdmission(kept.spec) }
+    const schedule = this.#schedules?.of(buffer, template.spec)
     return {
       kind: 'resolved',
       template,
-      replicas: bufferReplicas(buffer.spec, template.spec, scale),
+      replicas: schedule?.isOn === false ? 0 : bufferReplicas(buffer.spec, template.spec, scale),
+      ...(schedule && { schedule }),
       ...(podTemplate && { podTemplate }),
     }
   }

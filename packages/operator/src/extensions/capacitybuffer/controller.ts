@@ -5,6 +5,7 @@ import {
   type Condition,
   conditionOf,
   type NewCondition,
+  ownValue,
   withCondition,
 } from '@tenon/api'
 import {
@@ -23,6 +24,7 @@ import { isSameValue } from '../../state/same-value.ts'
 import type { ControllerSpec, Enqueue } from '../../controller.ts'
 import { type BufferTemplates, type Resolution, sourceOf } from './buffer-templates.ts'
 import { readyType } from './report.ts'
+import { scheduleAnnotation } from './schedule.ts'
 
 interface Dependencies {
   readonly client: Pick<KubeClient, 'patch'>
@@ -92,7 +94,9 @@ export class CapacityBuffers implements ControllerSpec {
       if (resolution.error !== undefined) throw resolution.error
       return { kind: 'after', delayMs: isMissing ? this.#untilNextLook(buffer) : pollMs }
     }
-    return { kind: 'after', delayMs: this.#keep(buffer, resolution) }
+    const delayMs = this.#keep(buffer, resolution)
+    const { changeMs = Infinity } = resolution.schedule ?? {}
+    return { kind: 'after', delayMs: Math.min(delayMs, Math.max(0, changeMs - this.#deps.clock.now())) }
   }
 
   /** How long to wait before a missing workload is requested again. */
@@ -119,6 +123,7 @@ export class CapacityBuffers implements ControllerSpec {
     const before = state.buffers.of(key)
     if (resolution.replicas > 0) state.buffers.put(sourceOf(buffer, resolution, rfc3339(clock.now())))
     else state.buffers.drop(key)
+    if (resolution.schedule?.isOn === false && before.length === 0) return pollMs
     // Without changes, one pass in that time serves all buffers.
     const isSame = before.length > 0 && before === state.buffers.of(key)
     const sinceMs = clock.monotonic() - state.buffers.lastPassMs
@@ -159,6 +164,8 @@ function isRelevant(change: Change<CapacityBuffer>): boolean {
   return (
     object.metadata.uid !== old.metadata.uid ||
     object.metadata.generation !== old.metadata.generation ||
+    ownValue(object.metadata.annotations, scheduleAnnotation) !==
+      ownValue(old.metadata.annotations, scheduleAnnotation) ||
     !isSameValue(conditionOf(object, readyType), conditionOf(old, readyType))
   )
 }
@@ -184,13 +191,14 @@ function statusOf(buffer: CapacityBuffer, resolution: Resolution, nowMs: number)
 
 function readyCondition(resolution: Resolution): NewCondition {
   const type = readyType
-  if (resolution.kind === 'resolved')
-    return {
-      type,
-      status: 'True',
-      reason: 'Resolved',
-      message: `Room for ${resolution.replicas} pods is to be kept`,
-    }
+  if (resolution.kind === 'resolved') {
+    const { replicas, schedule } = resolution
+    const { changeMs, isOn = true } = schedule ?? {}
+    const message = isOn
+      ? `Room for ${replicas} pods is to be kept`
+      : `Outside the windows of annotation ${scheduleAnnotation}: no room is kept until ${changeMs === undefined ? 'it changes' : rfc3339(changeMs)}`
+    return { type, status: 'True', reason: 'Resolved', message }
+  }
   return { type, status: 'False', reason: resolution.reason, message: resolution.message }
 }
 

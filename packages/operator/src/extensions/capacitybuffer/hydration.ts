@@ -78,6 +78,7 @@ export class BufferHydration implements SingletonSpec {
     if (!isConditionTrue(buffer, readyType)) return true
     const resolution = await templates.resolve(buffer, signal)
     if (resolution.kind === 'resolved') {
+      if (resolution.schedule?.isOn === false) return true
       const { template } = resolution
       state.buffers.put(sourceOf(buffer, { replicas, template }, rfc3339(clock.now())))
       return true

@@ -4,6 +4,7 @@ import { type Cache, done, type EventRecorder } from '@tenon/kube'
 import type { ControllerSpec } from '../../controller.ts'
 import type { Caches } from '../../state/caches.ts'
 import { windowsProblem } from '../../state/pods/disruption-windows.ts'
+import { scheduleAnnotation } from '../capacitybuffer/schedule.ts'
 import { keyOf, windowsAnnotation } from '../../state/pods/pods.ts'
 
 const dedupeTtlMs = 60 * 60_000
@@ -16,12 +17,15 @@ interface Annotated {
 }
 
 export function windowAnnotations(
-  { namespaces, pods }: Pick<Caches, 'namespaces' | 'pods'>,
+  { buffers, namespaces, pods }: Pick<Caches, 'buffers' | 'namespaces' | 'pods'>,
   events: EventRecorder,
 ): ControllerSpec {
   const all: readonly Annotated[] = [
     { kind: 'Namespace', cache: namespaces, annotation: windowsAnnotation },
     { kind: 'Pod', cache: pods, annotation: windowsAnnotation },
+    ...(buffers
+      ? [{ kind: 'CapacityBuffer', cache: buffers.capacityBuffers, annotation: scheduleAnnotation }]
+      : []),
   ]
   return {
     name: 'windows.annotations',
