@@ -372,7 +372,29 @@ test('a NodePool says what it launches, its limits, budgets with their windows, 
     [['untoleratedTaints', 1]],
   )
   assert.match(nodePoolText(found).join('\n'), /UTC, without daylight saving time/)
+  assert.match(
+    nodePoolText(found).join('\n'),
+    /Schedule "0 9 .*" of UTC for 8h, nodes 0: holds now, ends 2026-11-26T17.*, begins 2026-11-27T09.*, ends /,
+  )
   assert.equal(await explainNodePool(study, 'nobody', signal), undefined)
+})
+
+test('WNT-28 schedules of a NodePool with a time zone are listed by its clocks', async (t) => {
+  const budgets = [{ nodes: '0', schedule: '30 2 * * 0', duration: '2h' }]
+  const pool = aPool('web', { disruption: { consolidateAfter: '0s', budgets } })
+  const zone = { 'tenon.sh/time-zone': 'Europe/Zurich' }
+  const study = await studied(t, [{ ...pool, metadata: { ...pool.metadata, annotations: zone } }])
+  const found = await explainNodePool(study, 'web', signal)
+  const [schedule] = found?.schedules ?? []
+  assert.equal(schedule?.timeZone, 'Europe/Zurich')
+  assert.deepEqual(
+    schedule.next.map(({ at, isActive }) => [at, isActive]),
+    [
+      ['2026-11-29T01:30:00Z', true],
+      ['2026-11-29T03:30:00Z', false],
+      ['2026-12-06T01:30:00Z', true],
+    ],
+  )
 })
 
 test('a pod that waits for something else than a node says for what', async (t) => {

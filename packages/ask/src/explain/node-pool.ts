@@ -12,12 +12,14 @@ import {
   sumOfPrices,
 } from '@tenon/api'
 import {
+  budgetWindows,
   compatible,
   overlaps,
   parseRequirements,
   type PoolInput,
   type Requirements,
   renderTemplateReason,
+  unreadableBudget,
 } from '@tenon/engine'
 import type { PendingDecision } from '@tenon/operator'
 import { balanceCost, poolAnnotationProblems, type PoolProblem } from '@tenon/operator/objects'
@@ -56,6 +58,22 @@ export interface PoolBudget {
   readonly next: readonly { readonly from: string; readonly until?: string; readonly allowed: number }[]
 }
 
+/** A budget with a schedule. */
+export interface PoolSchedule {
+  readonly schedule: string
+  readonly duration: string
+  /** Number or percentage of nodes, as in the budget. */
+  readonly nodes: string
+  /** Absent: all. */
+  readonly reasons?: readonly DisruptionReason[]
+  /** Absent: UTC. */
+  readonly timeZone?: string
+  /** Whether the budget holds now. */
+  readonly isActive: boolean
+  /** The next three changes. */
+  readonly next: readonly { readonly at: string; readonly isActive: boolean }[]
+}
+
 /** Pods that the NodePool cannot serve, for one reason. */
 interface PoolRefusal {
   readonly code: string
@@ -80,6 +98,7 @@ export interface NodePoolExplanation {
   }
   readonly limits: readonly PoolLimit[]
   readonly budgets: readonly PoolBudget[]
+  readonly schedules: readonly PoolSchedule[]
   readonly drift: { readonly updated: number; readonly total: number; readonly fields: readonly string[] }
   /** Nodes outside the cheapest zone for the sake of balance, and what that costs. Absent without such nodes. */
   readonly zoneBalance?: { readonly nodes: number; readonly pricePerHour: number }
@@ -124,6 +143,7 @@ export async function explainNodePool(
     offerings: left.offerings,
     limits: limitsOf(pool, read),
     budgets: waitsFor?.code === 'foreign' ? [] : reasons.map((reason) => budgetOf(study, pool, reason)),
+    schedules: schedulesOf(study, pool),
     drift,
     ...(zoneBalance && { zoneBalance }),
     ...(ignored.length > 0 && { ignored }),
@@ -205,6 +225,29 @@ export function budgetOf({ operator }: Study, pool: NodePool, reason: Disruption
     }))
   const { timeZone } = operator.state.poolWishes(pool)
   return { reason, allowed, disrupting, total, ...(timeZone !== undefined && { timeZone }), next: [...next] }
+}
+
+/** Those that can be read. */
+function schedulesOf({ operator, snapshot }: Study, pool: NodePool): readonly PoolSchedule[] {
+  const { timeZone } = operator.state.poolWishes(pool)
+  return (pool.spec.disruption?.budgets ?? []).flatMap((budget): readonly PoolSchedule[] => {
+    const { duration, nodes, schedule } = budget
+    if (schedule === undefined || duration === undefined || unreadableBudget([budget], 0)) return []
+    // Alone, and of no node, a budget allows nothing while it holds.
+    const alone = [{ nodes: '0', schedule, duration }]
+    const [now, ...next] = budgetWindows(alone, 'Empty', 1, snapshot.takenAtMs, timeZone).take(4)
+    return [
+      {
+        schedule,
+        duration,
+        nodes,
+        ...(budget.reasons && { reasons: budget.reasons }),
+        ...(timeZone !== undefined && { timeZone }),
+        isActive: now?.allowed === 0,
+        next: next.map(({ allowed, fromMs }) => ({ at: rfc3339(fromMs), isActive: allowed === 0 })),
+      },
+    ]
+  })
 }
 
 function claimsOf({ nodeClaims }: Study['operator']['caches'], pool: string): readonly NodeClaim[] {

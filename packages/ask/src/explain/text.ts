@@ -6,7 +6,7 @@ import type { AsOf } from './as-of.ts'
 import type { ClaimPhase } from './claim-phase.ts'
 import type { PodGroup } from './gathered.ts'
 import type { NodeExplanation } from './node.ts'
-import type { NodePoolExplanation, PoolBudget } from './node-pool.ts'
+import type { NodePoolExplanation, PoolBudget, PoolSchedule } from './node-pool.ts'
 import type { PodExplanation } from './pod.ts'
 import type { RequestExplanation } from './request.ts'
 import type { PodGroupExplanation } from './pod-group.ts'
@@ -239,7 +239,7 @@ export function requestText(
 }
 
 export function nodePoolText(explanation: NodePoolExplanation): Lines {
-  const { name, summary, nodes, types, offerings, limits, budgets, drift, refused } = explanation
+  const { name, summary, nodes, types, offerings, limits, budgets, drift, refused, schedules } = explanation
   const { ignored = [], zoneBalance } = explanation
   return [
     `nodepool/${name}: ${summary}`,
@@ -262,6 +262,7 @@ export function nodePoolText(explanation: NodePoolExplanation): Lines {
         `Limit of ${resource}: ${limit}, used ${used}, reserved ${reserved}`,
     ),
     ...budgets.map(budgetText),
+    ...schedules.map(scheduleText),
     ...refused.map(({ code, pods, message }) => `Refused ${pods} pod(s), ${code}: ${message}`),
     asOfText(explanation.asOf),
   ]
@@ -277,6 +278,12 @@ export function budgetText({ reason, allowed, disrupting, total, timeZone, next 
       : `UTC; schedules follow the clocks of ${timeZone}`
   const later = then.length === 0 ? '' : `; then ${then.join(', ')} (${zone})`
   return `Budget for ${reason}: ${most(allowed)} of ${total} nodes now, ${disrupting} disrupted${later}`
+}
+
+function scheduleText({ schedule, duration, nodes, isActive, timeZone = 'UTC', next }: PoolSchedule): string {
+  const changes = next.map((change) => `${change.isActive ? 'begins' : 'ends'} ${change.at}`)
+  const now = isActive ? 'holds now' : 'does not hold now'
+  return `Schedule "${schedule}" of ${timeZone} for ${duration}, nodes ${nodes}: ${[now, ...changes].join(', ')}`
 }
 
 /** Four decimals, as prices per hour are small. */

@@ -5,7 +5,7 @@ import type { AsOf } from '../explain/as-of.ts'
 import type { ClaimPhase } from '../explain/claim-phase.ts'
 import type { PrintedNode, PrintedPod } from '../explain/documents.ts'
 import type { NodesAnswer } from '../explain/existing-nodes.ts'
-import type { NodePoolExplanation, PoolBudget } from '../explain/node-pool.ts'
+import type { NodePoolExplanation, PoolBudget, PoolSchedule } from '../explain/node-pool.ts'
 import type { PendingExplanation, PoolAnswer } from '../explain/pending.ts'
 import type { PodPlace } from '../explain/pod.ts'
 import type { BlockedPods, RequestExplanation } from '../explain/request.ts'
@@ -357,6 +357,21 @@ export const nodePoolSchema: JsonSchema = document<NodePoolExplanation>(
       }),
     ),
     budgets: list(object<PoolBudget>(budgetFields)),
+    schedules: list(
+      object<PoolSchedule>({
+        schedule: text(),
+        duration: text(),
+        nodes: text('as in the budget'),
+        reasons: optional(list(words<DisruptionReason>({ Empty: '', Drifted: '', Underutilized: '' }))),
+        timeZone: optional(text('UTC if absent')),
+        isActive: truth('whether the budget holds now'),
+        next: list(
+          object<PoolSchedule['next'][number]>({ at: time(), isActive: truth() }),
+          'the next three changes',
+        ),
+      }),
+      'budgets with a schedule',
+    ),
     drift: object<NodePoolExplanation['drift']>({
       updated: count(),
       total: count(),
