@@ -50,6 +50,12 @@ test('WNT-28 windows keep to clocks that change', () => {
   ])
 })
 
+test('WNT-28 a window that clocks skip comes back a week later', () => {
+  assert.deepEqual(changes('Sun 02:10-02:20 Europe/Zurich', '2026-03-27T12:00:00Z', 1), [
+    'opens 2026-04-05T00:10Z',
+  ])
+})
+
 test('a window is open from its begin until before its end', () => {
   const reading = readWindows('06:00-07:00')
   assert.ok('windows' in reading)

@@ -79,8 +79,8 @@ function minutesOf(hour: string, minute: string): number | undefined {
   return isTime ? hours * 60 + minutes : undefined
 }
 
-/** Every window comes back within a week. */
-const daysAhead = 9
+/** Every window comes back within a week, or in the next if clocks skip it. */
+const daysAhead = 16
 
 /** Windows that overlap or follow each other are one. */
 export function windowsState(windows: readonly TimeWindow[], nowMs: number): WindowsState {

@@ -242,9 +242,9 @@ export function endsByItself({ spec }: NodeClaim, disruptionClass: DisruptionCla
 }
 
 /** Events about annotations that protect a pod until a given time. */
-function reportProtected({ clock, events, state }: Dependencies, { annotated }: PodsToMove): void {
+function reportProtected({ clock, events }: Dependencies, { annotated }: PodsToMove): void {
   for (const pod of annotated) {
-    const notice = isActive(pod) ? protectionNotice(pod, clock.now(), state.windows) : undefined
+    const notice = isActive(pod) ? protectionNotice(pod, clock.now()) : undefined
     if (notice !== undefined) events.record({ object: pod, ...notice })
   }
 }

@@ -105,7 +105,7 @@ export class EvictionQueue implements ControllerSpec {
   }
 
   #reportProtection(pod: Pod, entry: Entry, nowMs: number): void {
-    const notice = protectionNotice(pod, nowMs, this.#deps.state.windows)
+    const notice = protectionNotice(pod, nowMs)
     const text = notice === undefined ? '' : `${notice.reason}-${notice.dedupe.join('-')}`
     if (entry.lastNotice === text) return
     entry.lastNotice = text
@@ -227,15 +227,11 @@ export class EvictionQueue implements ControllerSpec {
 type Notice = Omit<EventInput, 'object'> & { readonly dedupe: readonly string[] }
 
 /**
- * The event about what protects a pod, for its owner: that the annotation is invalid, has ended, or until when it protects
- * the pod (lifecycle.md 4.4, disruption.md 18).
+ * The event about annotation `karpenter.sh/do-not-disrupt` of a pod, for its owner: that it is invalid, has ended, or until
+ * when it protects the pod (lifecycle.md 4.4, disruption.md 18). Disruption windows protect too many pods for events.
  */
-export function protectionNotice(
-  pod: Pod,
-  nowMs: number,
-  windows: ClusterState['windows'],
-): Notice | undefined {
-  const protection = doNotDisrupt(pod, nowMs, windows)
+export function protectionNotice(pod: Pod, nowMs: number): Notice | undefined {
+  const protection = doNotDisrupt(pod, nowMs)
   const { uid = '' } = pod.metadata
   const key = annotations.doNotDisrupt
   if (protection.kind === 'invalid') {
@@ -259,7 +255,7 @@ export function protectionNotice(
   return {
     type: 'Normal',
     reason: 'DoNotDisruptUntil',
-    message: `${protection.by} protects the pod until ${until}`,
+    message: `${key} protects the pod until ${until}`,
     dedupe: [uid, until],
   }
 }
