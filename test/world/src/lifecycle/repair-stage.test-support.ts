@@ -7,7 +7,7 @@ import { rfc3339 } from '@tenon/runtime'
 import { mediumLabels, openDisruption } from '../disruption/disruption-stage.test-support.ts'
 import { minutes, type Stage } from '../testing/stage.test-support.ts'
 
-export const policies: readonly RepairPolicy[] = [
+const policies: readonly RepairPolicy[] = [
   { conditionType: 'Ready', conditionStatus: 'False', tolerationMs: 10 * minutes },
   { conditionType: 'Ready', conditionStatus: 'Unknown', tolerationMs: 10 * minutes },
   { conditionType: 'MemoryPressure', conditionStatus: 'True', tolerationMs: 10 * minutes },

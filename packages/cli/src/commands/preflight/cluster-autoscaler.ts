@@ -150,6 +150,7 @@ function installationOf(
     replicas: settings.replicas ?? 1,
     requests: {},
     settings: new Set(),
+    isRepairing: false,
     ...(account !== undefined && { serviceAccount: account }),
   }
 }

@@ -119,11 +119,14 @@ function installationOf(tenon: RunningAutoscaler | undefined, settings: Prefligh
     replicas: settings.replicas ?? spec?.replicas ?? 1,
     requests: tenon === undefined ? usualRequests : parseResources(requests ?? {}),
     settings: settingsOf(tenon),
-    isRepairing:
-      tenon?.kind === 'tenon' &&
-      /NodeRepair\s*=\s*(?:true|t|1)\b/i.test(tenon.setting('feature-gates', 'FEATURE_GATES')),
+    isRepairing: repairsNodes(tenon),
     ...(account !== undefined && { serviceAccount: account }),
   }
+}
+
+function repairsNodes(tenon: RunningAutoscaler | undefined): boolean {
+  const gates = tenon?.kind === 'tenon' ? tenon.setting('feature-gates', 'FEATURE_GATES') : ''
+  return /NodeRepair\s*=\s*(?:true|t|1)\b/i.test(gates)
 }
 
 /** The settings of the running controller, or the defaults of the chart. */

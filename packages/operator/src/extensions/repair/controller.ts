@@ -3,6 +3,7 @@
  * silent. Others are replaced by disruption method {@link Repair}.
  */
 import {
+  annotations,
   isConditionTrue,
   karpenterKinds,
   kinds,
@@ -130,6 +131,7 @@ export class NodeRepair implements ControllerSpec {
       report.held(node, claim, pool, verdict)
       return { kind: 'after', delayMs: delayMs(verdict, clock.now()) }
     }
+    if (isForced(claim, clock.now())) return done
     if (verdict.kind !== 'replace') await this.#carryOut(verdict.kind, { node, claim, pool, ailment }, signal)
     return { kind: 'after', delayMs: pollMs }
   }
@@ -216,6 +218,12 @@ export class NodeRepair implements ControllerSpec {
     logger.info('rebooting unhealthy node', fields)
     report.began(node, 'reboot')
   }
+}
+
+/** Whether the claim is being deleted, with a deadline that has passed: nothing is left to do. */
+function isForced({ metadata }: NodeClaim, nowMs: number): boolean {
+  const deadlineMs = Date.parse(metadata.annotations?.[annotations.terminationTimestamp] ?? '')
+  return metadata.deletionTimestamp !== undefined && deadlineMs <= nowMs
 }
 
 function delayMs(verdict: HeldRepair, nowMs: number): number {

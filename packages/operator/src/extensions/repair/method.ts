@@ -53,6 +53,10 @@ export class Repair implements DisruptionMethod {
     }
   }
 
+  among(all: readonly StateNode[]): readonly StateNode[] {
+    return this.#deps.rules.areAnyUnhealthy() ? all : []
+  }
+
   concerns({ node, claim }: StateNode): boolean {
     return node !== undefined && claim !== undefined && this.#deps.rules.isDue(node, claim)
   }

@@ -77,6 +77,11 @@ export class RepairRules {
     return ailmentOf(node, claim, provider.repairPolicies, clock.now())
   }
 
+  /** Whether any node is unhealthy; cheap, as it changes rarely. */
+  areAnyUnhealthy(): boolean {
+    return (this.#counted().byPool.get('')?.unhealthy ?? 0) > 0
+  }
+
   /** Whether the node has been unhealthy for longer than is tolerated, and is unhealthy now. */
   isDue(node: Node, claim: NodeClaim): boolean {
     const ailment = this.ailmentOf(node, claim)
@@ -207,6 +212,7 @@ export class RepairRules {
     }
     const means = { replace: 'replaced', force: 'deleted by force', reboot: 'rebooted' }[verdict.kind]
     const { repairAtMs } = ailment
+    if (repairAtMs <= this.#deps.clock.now()) return { message: `${what} and is to be ${means} now` }
     const message = `${what} and is ${means} unless it is well before ${rfc3339(repairAtMs)}`
     return { message, untilMs: repairAtMs }
   }

@@ -11,7 +11,7 @@ export const unhealthyTimeAnnotation = 'tenon.sh/unhealthy-time'
 /** Of NodeClaims: when the instance was last rebooted, RFC 3339. */
 export const rebootedAnnotation = 'tenon.sh/rebooted-at'
 
-export const windowMs = 60 * 60_000
+const windowMs = 60 * 60_000
 /** More stretches of a condition are joined, oldest first, with the same sum. */
 const mostStretches = 64
 const longestText = 20_000

@@ -129,7 +129,7 @@ function repairOf(text: string): 'off' | 'replace' | 'reboot' | undefined {
 }
 
 /** A number of nodes, or a part of all. */
-export type Share = { readonly count: number } | { readonly fraction: number }
+type Share = { readonly count: number } | { readonly fraction: number }
 
 function shareOf(text: string): Share | undefined {
   if (/^\d{1,9}$/.test(text)) return { count: Number(text) }

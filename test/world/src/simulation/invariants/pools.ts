@@ -128,6 +128,8 @@ export const budgetsKept: Invariant = ({ world, clock, blindMs, violate, claimBy
         (each) => each.metadata.deletionTimestamp !== undefined && isVoluntary(each),
       ).length
       const reason = claim.status?.conditions?.find(({ type }) => type === 'DisruptionReason')?.reason
+      // Budgets do not concern repairs (wanted.md 2).
+      if (reason === 'Unhealthy') return
       const from = clock.monotonic() - 2 * blindMs
       const total = Math.max(claims.length, ...totals(pool).from(from))
       const allowed = Math.max(
