@@ -185,7 +185,7 @@ for (const [mode, reach] of [
   ['cluster-autoscaler', clusterAutoscaler],
   ['controller', controller],
 ] as const) {
-  describe(`RPB-29 egress in the mode ${mode}`, () => {
+  describe(`RPB-29 ADO-13 egress in the mode ${mode}`, () => {
     const endpoint = `https://${host}:443/v2`
     const trusted = () => ({ EXOSCALE_API_ENDPOINT: endpoint, SSL_CERT_FILE: bundleFile })
     const direct = () => ({
