@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { SchedulingInput } from '../input/input.ts'
-import { worstCase, worstCases } from '../testing/worst-cases.test-support.ts'
+import { differentShapes, worstCase, worstCases } from '../testing/worst-cases.test-support.ts'
 import { schedule } from './schedule.ts'
 
 /** CPU time of this thread: other processes do not count. */
@@ -50,4 +50,24 @@ describe('RPB-49 what one object can lengthen', () => {
       }
     })
   }
+})
+
+describe('SCA-7 10,000 pods of 10,000 shapes', () => {
+  test('a decision ends within its time box, and what it did not get to is named', () => {
+    const input = differentShapes(10_000)
+    const boxMs = 1000
+    const start = cpuMs()
+    const result = schedule(input, { shouldStop: () => cpuMs() - start > boxMs })
+    const tookMs = cpuMs() - start
+    const { claims, placements, failures, undecided } = result
+    const placed = claims.reduce((count, { pods }) => count + pods.length, placements.length)
+    assert.equal(placed + failures.length + undecided.length, input.pods.length)
+    // Reading the pods comes before the first look at the time.
+    assert.ok(tookMs < boxMs + 2000, `${tookMs} ms`)
+  })
+
+  test('the decision grows with the number of shapes, not with its square', () => {
+    const [few, many] = [timed(differentShapes(1000)), timed(differentShapes(4000))]
+    assert.ok(many <= 6 * few + 50, `${few} ms became ${many} ms`)
+  })
 })

@@ -248,6 +248,31 @@ export const worstCases: Readonly<Record<string, (index: number) => Pod>> = {
     }),
 }
 
+/** Pods of which no two have the same requests, labels and constraints. */
+export function differentShapes(pods: number): SchedulingInput {
+  const rules: readonly ((index: number) => Partial<PodSpec>)[] = [
+    () => ({}),
+    (i) => ({ nodeSelector: { [labels.zone]: `zone-${1 + (i % 3)}` } }),
+    (i) => ({ tolerations: [{ key: `team-${i}`, operator: 'Exists' }] }),
+    (i) => ({
+      topologySpreadConstraints: [
+        {
+          maxSkew: 1,
+          topologyKey: labels.zone,
+          whenUnsatisfiable: 'DoNotSchedule',
+          labelSelector: { matchLabels: { own: `own-${i}` } },
+        },
+      ],
+    }),
+  ]
+  const make = (i: number) => {
+    const requests = { cpu: `${100 + (i % 1500)}m`, memory: `${128 + ((i * 37) % 4096)}Mi` }
+    const rule = rules[i % rules.length]?.(i)
+    return aPod(i, { ...rule, containers: [{ name: 'app', resources: { requests } }] }, { own: `own-${i}` })
+  }
+  return inputOf(some(pods, make))
+}
+
 /** A cluster of 20 nodes and pods of one kind. */
 export function worstCase(name: string, pods: number): SchedulingInput {
   const make = worstCases[name]
