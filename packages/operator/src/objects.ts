@@ -14,6 +14,7 @@ export {
   pauseText,
   type PauseValue,
   readPause,
+  resumedKeys,
 } from './state/pause.ts'
 export { nameProblem, type PoolProblem, poolProblems } from './state/nodepools/pool-problems.ts'
 export type { JournalEntry, JournalKind, JournalNote, JournalPods, JournalPrices } from './journal/entry.ts'

@@ -9,6 +9,8 @@ export const brakeName = 'tenon-brake'
 export const brakeKeys = { person: 'paused', automatic: 'auto-brake' } as const
 /** The same for one NodePool. */
 export const pauseAnnotations = { person: 'tenon.sh/paused', automatic: 'tenon.sh/auto-brake' } as const
+/** When `tenon resume` ended a pause, RFC 3339: key of the ConfigMap, and annotation of a NodePool. */
+export const resumedKeys = { cluster: 'resumed', nodePool: 'tenon.sh/resumed' } as const
 /** How long disruption waits for a ConfigMap that may not be readable, for lack of a right. */
 const unknownMs = 60_000
 /** Longest expected delay from a write to the cache. */
@@ -101,11 +103,16 @@ export class Brake {
 
   /**
    * When the last pause of the NodePool, or of the cluster, ended, in Unix milliseconds. Undefined if none has, or if its
-   * text was removed.
+   * text was removed by others than `tenon resume`.
    */
   endedMs(pool: string, nowMs: number): number | undefined {
-    const ends = this.#all(pool).flatMap(({ untilMs }) =>
-      untilMs === undefined || nowMs < untilMs ? [] : [untilMs],
+    const { brakeConfigMaps, nodePools } = this.#sources
+    const resumed = [
+      ownValue(nodePools.get({ name: pool })?.metadata.annotations, resumedKeys.nodePool),
+      ...(brakeConfigMaps?.list() ?? []).map(({ data }) => ownValue(data, resumedKeys.cluster)),
+    ]
+    const ends = [...resumed.map(timeOf), ...this.#all(pool).map(({ untilMs }) => untilMs)].flatMap((ms) =>
+      ms === undefined || nowMs < ms ? [] : [ms],
     )
     return ends.length === 0 ? undefined : Math.max(...ends)
   }
@@ -182,7 +189,7 @@ type Origin = Pick<Pause, 'by' | 'nodePool' | 'source'>
 
 function pausesOfConfigMap({ metadata, data = {} }: ConfigMap): readonly Pause[] {
   const named = `ConfigMap ${metadata.namespace ?? ''}/${metadata.name}`
-  const known: readonly string[] = Object.values(brakeKeys)
+  const known = new Set<string>([...Object.values(brakeKeys), resumedKeys.cluster])
   const keys = Object.keys(data)
   const pauses = (['person', 'automatic'] as const).flatMap((by) => {
     const text = ownValue(data, brakeKeys[by])
@@ -190,7 +197,7 @@ function pausesOfConfigMap({ metadata, data = {} }: ConfigMap): readonly Pause[]
       ? []
       : pausesOf(readPause(text), { by, source: `key ${brakeKeys[by]} of ${named}` })
   })
-  const others = keys.filter((key) => !known.includes(key)).toSorted()
+  const others = keys.filter((key) => !known.has(key)).toSorted()
   if (others.length === 0 || keys.includes(brakeKeys.person)) return pauses
   const problem = `key "${others[0]?.slice(0, 60) ?? ''}" is unknown; a pause stands under key "${brakeKeys.person}"`
   const reading: PauseReading = { kind: 'malformed', value: { includes: [] }, problem }

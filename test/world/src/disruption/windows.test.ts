@@ -138,29 +138,33 @@ test('with --compatibility=karpenter windows of pods and zones of schedules are 
   assert.deepEqual(stage.events('AnnotationIgnored'), [])
 })
 
-test('WNT-32 after a pause nodes go one, two, four … at a time, over a restart too, within the budget', async (t) => {
-  const stage = await openDisruption(t, { disruption: { consolidateAfter: 'Never' } })
-  const names = Array.from({ length: 12 }, (_, at) => `n${at}`)
-  const paused = { 'tenon.sh/paused': rfc3339(stage.now + 2 * hours) }
-  annotatePool(stage, paused)
-  for (const name of names) {
-    await stage.ready(name)
-    await stage.pod(`pod-${name}`, `node-${name}`, cpu('3'))
-  }
-  setDrifted(stage, ...names)
-  await stage.pass(6 * minutes)
-  assert.deepEqual(tainted(stage), [])
-  const endMs = stage.now
-  annotatePool(stage, { 'tenon.sh/paused': rfc3339(endMs) })
-  await stage.restart()
-  const inStep = async (step: number) => {
-    await stage.pass(endMs + (step + 1) * 2 * minutes - stage.now - 5 * seconds)
-    return tainted(stage).length
-  }
-  assert.equal(await inStep(0), 1)
-  assert.equal(await inStep(1), 2)
-  assert.equal(await inStep(2), 4)
-  assert.equal(await inStep(3), 8)
-  await stage.pass(3 * minutes)
-  assert.ok(tainted(stage).length > 8)
-})
+for (const [how, ended] of [
+  ['ends by its time', (time: string) => ({ 'tenon.sh/paused': time })],
+  ['is resumed', (time: string) => ({ 'tenon.sh/paused': null, 'tenon.sh/resumed': time })],
+] as const)
+  test(`WNT-32 after a pause that ${how} nodes go one, two, four … at a time, over a restart too, within the budget`, async (t) => {
+    const stage = await openDisruption(t, { disruption: { consolidateAfter: 'Never' } })
+    const names = Array.from({ length: 12 }, (_, at) => `n${at}`)
+    const paused = { 'tenon.sh/paused': rfc3339(stage.now + 2 * hours) }
+    annotatePool(stage, paused)
+    for (const name of names) {
+      await stage.ready(name)
+      await stage.pod(`pod-${name}`, `node-${name}`, cpu('3'))
+    }
+    setDrifted(stage, ...names)
+    await stage.pass(6 * minutes)
+    assert.deepEqual(tainted(stage), [])
+    const endMs = stage.now
+    annotatePool(stage, ended(rfc3339(endMs)))
+    await stage.restart()
+    const inStep = async (step: number) => {
+      await stage.pass(endMs + (step + 1) * 2 * minutes - stage.now - 5 * seconds)
+      return tainted(stage).length
+    }
+    assert.equal(await inStep(0), 1)
+    assert.equal(await inStep(1), 2)
+    assert.equal(await inStep(2), 4)
+    assert.equal(await inStep(3), 8)
+    await stage.pass(3 * minutes)
+    assert.ok(tainted(stage).length > 8)
+  })

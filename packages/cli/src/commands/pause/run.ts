@@ -9,6 +9,7 @@ import {
   pauseText,
   type PauseValue,
   readPause,
+  resumedKeys,
 } from '@tenon/operator/objects'
 import { rfc3339 } from '@tenon/runtime'
 import { KubectlError } from '../../errors.ts'
@@ -72,9 +73,10 @@ export async function runResume(io: Io, targets: readonly string[], flags: Resum
     }
     for (const name of names) {
       const { metadata } = await poolNamed(connection, name)
-      const ended = endedByNow(metadata.annotations, pauseAnnotations, connection.clock.now())
+      const nowMs = connection.clock.now()
+      const ended = endedByNow(metadata.annotations, pauseAnnotations, nowMs)
       if (ended === undefined) throw new KubectlError(`error: nodepools.karpenter.sh "${name}" is not paused`)
-      await annotate(connection, name, ended, flags)
+      await annotate(connection, name, { ...ended, [resumedKeys.nodePool]: rfc3339(nowMs) }, flags)
       io.out(`${qualifiedName(nodePoolKind, name)} resumed${dryRunSuffix(flags.dryRun)}\n`)
     }
   })
@@ -85,14 +87,20 @@ async function resumeCluster(io: Io, connection: ClusterConnection, flags: Resum
   const { client, clock } = connection
   const stored = await client.get(kinds.configMap, { namespace, name: brakeName })
   const data = stored?.data ?? {}
-  const known: readonly string[] = Object.values(brakeKeys)
+  const known = new Set<string>([...Object.values(brakeKeys), resumedKeys.cluster])
   // Other keys are a pause that cannot be read.
-  const others = Object.keys(data).filter((key) => !known.includes(key))
-  const ended = endedByNow(data, brakeKeys, clock.now())
+  const others = Object.keys(data).filter((key) => !known.has(key))
+  const nowMs = clock.now()
+  const ended = endedByNow(data, brakeKeys, nowMs)
   if (ended === undefined && others.length === 0)
     throw new KubectlError(`error: configmaps "${brakeName}" has no pause, so that the cluster is not paused`)
   const cleared = Object.fromEntries(others.map((key) => [key, null]))
-  await writeBrake(connection, namespace, { ...cleared, ...ended }, flags)
+  await writeBrake(
+    connection,
+    namespace,
+    { ...cleared, ...ended, [resumedKeys.cluster]: rfc3339(nowMs) },
+    flags,
+  )
   io.out(`configmap/${brakeName} resumed${dryRunSuffix(flags.dryRun)}\n`)
   for (const pool of await client.list(karpenterKinds.nodePool)) {
     const { annotations, name } = pool.metadata
@@ -102,18 +110,19 @@ async function resumeCluster(io: Io, connection: ClusterConnection, flags: Resum
 }
 
 /**
- * The texts of pauses that are in force, with their end now; undefined if there are none. They are kept, as budgets open
- * step by step after an end that can be read, and as the controller would begin one of its own again for the same cause.
+ * What ends the pauses that are in force; undefined if there are none. A text of the controller is kept, with its end now:
+ * without it the controller would begin another pause for the same cause.
  */
 function endedByNow(
   texts: Readonly<Record<string, string>> | undefined,
   keys: typeof brakeKeys | typeof pauseAnnotations,
   nowMs: number,
-): Readonly<Record<string, string>> | undefined {
+): Readonly<Record<string, string | null>> | undefined {
   const ended = Object.values(keys).flatMap((key) => {
     const reading = readPause(ownValue(texts, key) ?? 'false')
     if (reading.kind === 'none' || (reading.value.untilMs ?? Infinity) <= nowMs) return []
-    return [[key, pauseText({ sinceMs: nowMs, ...reading.value, untilMs: nowMs })] as const]
+    const text = pauseText({ sinceMs: nowMs, ...reading.value, untilMs: nowMs })
+    return [[key, key === keys.person ? null : text] as const]
   })
   return ended.length === 0 ? undefined : Object.fromEntries(ended)
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { karpenterKinds, type KubeObject, kinds } from '@tenon/api'
 import { writeSnapshot } from '@tenon/ask'
-import { pauseAnnotations } from '@tenon/operator'
+import { pauseAnnotations, resumedKeys } from '@tenon/operator/objects'
 import { runCommand } from '../../testing/command.test-support.ts'
 import { snapshot } from '../../testing/snapshot.test-support.ts'
 import { endPodsAtOnce, holdPods, ownedPod, readersKubeconfig } from '../../testing/refusing.test-support.ts'
@@ -240,7 +240,7 @@ test('CON-21 in the terminal claims, pods and nodes are deleted, and NodePools p
   await screen.shows((text) => text.includes('run: tenon pause --kubeconfig'))
   screen.type('n')
   await act(':pools\rp', 'tenon resume nodepool/web', 'nodepool.karpenter.sh/web resumed')
-  assert.deepEqual(paused(), [])
+  assert.deepEqual(paused(), [resumedKeys.nodePool])
   // What still stands there now is the pause of the cluster.
   for (const tab of [':pools', ':nodes']) {
     screen.type(`${tab}\rp`)
