@@ -134,33 +134,27 @@ export class NodeHealth implements ControllerSpec {
 
 type DeletionParts = Pick<Dependencies, 'clock' | 'deleter' | 'kubernetes' | 'logger' | 'metrics'>
 
-/**
- * Deletes the claim with a deadline of now, as the kubelet of an unhealthy node may never stop its pods.
- * @param notes annotations that the claim gets before.
- * @returns whether this call deleted it.
- */
-export async function deleteUnhealthy(
+/** Deletes the claim with a deadline of now, as the kubelet of an unhealthy node may never stop its pods. */
+async function deleteUnhealthy(
   deps: DeletionParts,
   node: Node,
   claim: NodeClaim,
   conditionType: string,
-  notes: Readonly<Record<string, string>> = {},
-): Promise<boolean> {
+): Promise<void> {
   try {
-    await endGracePeriod(deps, claim, notes)
+    await endGracePeriod(deps, claim)
   } catch (error) {
-    if (isKubeError(error, 'notFound')) return false
+    if (isKubeError(error, 'notFound')) return
     throw error
   }
-  if (claim.metadata.deletionTimestamp !== undefined) return false
-  if (!(await deps.deleter.delete(claim, 'unhealthy', node.metadata.labels ?? {}))) return false
+  if (claim.metadata.deletionTimestamp !== undefined) return
+  if (!(await deps.deleter.delete(claim, 'unhealthy', node.metadata.labels ?? {}))) return
   deps.logger.info('deleting unhealthy node', {
     Node: { name: node.metadata.name },
     NodeClaim: { name: claim.metadata.name },
     reason: conditionType,
   })
   countUnhealthy(deps, node, claim, conditionType)
-  return true
 }
 
 export function countUnhealthy(
@@ -181,7 +175,6 @@ export function countUnhealthy(
 async function endGracePeriod(
   { clock, kubernetes, logger }: DeletionParts,
   { metadata }: NodeClaim,
-  notes: Readonly<Record<string, string>>,
 ): Promise<void> {
   const key = annotations.terminationTimestamp
   const now = clock.now()
@@ -190,7 +183,7 @@ async function endGracePeriod(
   await kubernetes.client.patch(
     karpenterKinds.nodeClaim,
     { name: metadata.name },
-    { metadata: { annotations: { ...notes, [key]: deadline } } },
+    { metadata: { annotations: { [key]: deadline } } },
   )
   logger.info('annotated nodeclaim', { NodeClaim: { name: metadata.name }, [key]: deadline })
 }

@@ -13,13 +13,13 @@ import {
   type NodePool,
   ownValue,
 } from '@tenon/api'
-import { done, type ReconcileResult } from '@tenon/kube'
+import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import { type CloudProvider, isProviderError } from '@tenon/provider'
 import { type Clock, type Logger, rfc3339 } from '@tenon/runtime'
 import type { ControllerSpec, Enqueue } from '../../controller.ts'
 import type { Kubernetes } from '../../kubernetes.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
-import { deleteUnhealthy, isHealthChange } from '../../node/health.ts'
+import { countUnhealthy, isHealthChange } from '../../node/health.ts'
 import { isManagedNode } from '../../node/hydration.ts'
 import type { ClaimDeleter } from '../../nodeclaim/lifecycle/delete-claim.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
@@ -145,9 +145,14 @@ export class NodeRepair implements ControllerSpec {
     this.#ended.delete(name)
     if (!isConditionTrue(claim, 'Initialized') || metadata.deletionTimestamp !== undefined) return
     const all = joinedStretches(this.#known.get(metadata.name) ?? stretchesOf(claim), ended, clock.now())
-    this.#known.set(metadata.name, all)
     const patch = { metadata: { annotations: { [unhealthyTimeAnnotation]: stretchesText(all) } } }
-    await kubernetes.client.patch(karpenterKinds.nodeClaim, { name: metadata.name }, patch)
+    try {
+      await kubernetes.client.patch(karpenterKinds.nodeClaim, { name: metadata.name }, patch)
+    } catch (error) {
+      this.#note(name, ended)
+      throw error
+    }
+    this.#known.set(metadata.name, all)
   }
 
   async #carryOut(
@@ -155,8 +160,9 @@ export class NodeRepair implements ControllerSpec {
     sick: Confirmed & { readonly pool: NodePool | undefined; readonly ailment: Ailment },
     signal: AbortSignal,
   ): Promise<void> {
-    const { clock, report, rules } = this.#deps
-    rules.begin(sick.claim)
+    const { report, rules } = this.#deps
+    // The caches may not show yet what has begun.
+    if (!rules.begin(sick.claim)) return
     let hasBegun = false
     try {
       const confirmed = await this.#confirmed(sick, kind)
@@ -167,8 +173,8 @@ export class NodeRepair implements ControllerSpec {
         await this.#reboot(node, claim, conditionType, signal)
         hasBegun = true
       } else {
-        const notes = { [repairStartedAnnotation]: rfc3339(clock.now()) }
-        hasBegun = await deleteUnhealthy(this.#deps, node, claim, conditionType, notes)
+        hasBegun = await this.#delete(node, claim, conditionType)
+        await this.#endGracePeriod(claim)
         if (hasBegun) report.began(node, kind)
       }
     } finally {
@@ -194,6 +200,38 @@ export class NodeRepair implements ControllerSpec {
     if (!rules.isDue(freshNode, freshClaim)) return undefined
     if (rules.verdictOn(freshNode, freshClaim, freshPool).kind !== kind) return undefined
     return { node: freshNode, claim: freshClaim }
+  }
+
+  /** @returns whether this call deleted it. */
+  async #delete(node: Node, claim: NodeClaim, conditionType: string): Promise<boolean> {
+    const { deleter, logger } = this.#deps
+    if (claim.metadata.deletionTimestamp !== undefined) return false
+    if (!(await deleter.delete(claim, 'unhealthy', node.metadata.labels ?? {}))) return false
+    logger.info('deleting unhealthy node', {
+      Node: { name: node.metadata.name },
+      NodeClaim: { name: claim.metadata.name },
+      reason: conditionType,
+    })
+    countUnhealthy(this.#deps, node, claim, conditionType)
+    return true
+  }
+
+  /**
+   * Ends the drain, as the kubelet may never stop the pods. Only once the claim is being deleted: a deadline on a node that
+   * stays, because this process ended or the node is well again, would force a drain for another reason later.
+   */
+  async #endGracePeriod({ metadata: { name } }: NodeClaim): Promise<void> {
+    const { clock, kubernetes, logger } = this.#deps
+    const { terminationTimestamp } = annotations
+    const deadline = rfc3339(clock.now())
+    const notes = { [repairStartedAnnotation]: deadline, [terminationTimestamp]: deadline }
+    try {
+      await kubernetes.client.patch(karpenterKinds.nodeClaim, { name }, { metadata: { annotations: notes } })
+    } catch (error) {
+      if (!isKubeError(error, 'notFound')) throw error
+      return
+    }
+    logger.info('annotated nodeclaim', { NodeClaim: { name }, [terminationTimestamp]: deadline })
   }
 
   /** Notes the reboot before it is asked for, so that no restart of this process repeats it. */

@@ -104,7 +104,7 @@ export class Repair implements DisruptionMethod {
     const { rules } = this.#deps
     // Another repair may have begun while this pass was reading.
     if (rules.verdictOn(candidate.node, candidate.claim, candidate.pool).kind !== 'replace') return false
-    rules.begin(candidate.claim)
+    if (!rules.begin(candidate.claim)) return false
     let isConfirmed = false
     try {
       const fresh = await this.#fresh(candidate)
@@ -122,8 +122,8 @@ export class Repair implements DisruptionMethod {
     const { rules } = this.#deps
     const sick = from === 'fresh' ? await this.#fresh(candidate) : this.#cached(candidate)
     if (sick === undefined) return 'it, or its NodePool, is gone or cannot be read'
-    const refusal = rules.refusalBy(sick.node, sick.pool)
-    if (refusal !== undefined) return refusal.because
+    const stop = rules.stopOf(sick.node, sick.pool)
+    if (stop !== undefined) return stop.because
     return rules.isStillDue(sick.node, sick.claim) ? undefined : 'it is well again'
   }
 

@@ -96,16 +96,16 @@ export class RepairRules {
 
   /** @param pool of the claim; undefined if there is none. */
   verdictOn(node: Node, claim: NodeClaim, pool: NodePool | undefined): RepairVerdict {
-    return (
-      this.refusalBy(node, pool) ??
-      this.#massFailure(node) ??
-      this.#full(claim, pool) ??
-      this.#means(node, claim, pool)
-    )
+    return this.stopOf(node, pool) ?? this.#full(claim, pool) ?? this.#means(node, claim, pool)
+  }
+
+  /** Why a repair does not go on, whether or not it has begun. */
+  stopOf(node: Node, pool: NodePool | undefined): HeldRepair | undefined {
+    return this.#refusalBy(node, pool) ?? this.#massFailure(node)
   }
 
   /** What users have said against a repair. */
-  refusalBy(node: Node, pool: NodePool | undefined): HeldRepair | undefined {
+  #refusalBy(node: Node, pool: NodePool | undefined): HeldRepair | undefined {
     if (pool !== undefined && this.#wishes(pool).repair === 'off')
       return {
         kind: 'held',
@@ -124,7 +124,7 @@ export class RepairRules {
     }
   }
 
-  #massFailure(node: Node): RepairVerdict | undefined {
+  #massFailure(node: Node): HeldRepair | undefined {
     const zone = node.metadata.labels?.[labels.zone]
     const now = this.#deps.clock.now()
     const failure = this.#counted().failures.find(
@@ -173,14 +173,10 @@ export class RepairRules {
     const rebootedMs = rebootedAtMs(claim, now)
     const isRebootable = provider.reboot !== undefined && (claim.status?.providerID ?? '') !== ''
     const isFresh = rebootedMs !== undefined && now - rebootedMs < rebootEveryMs
-    const isLeaving = claim.metadata.deletionTimestamp !== undefined
-    if (
-      pool !== undefined &&
-      this.#wishes(pool).repair === 'reboot' &&
-      isRebootable &&
-      !isFresh &&
-      !isLeaving
-    )
+    // Pods may be on their way to a replacement, and a reboot would make the node look well.
+    const isGoing =
+      claim.metadata.deletionTimestamp !== undefined || isConditionTrue(claim, 'DisruptionReason')
+    if (pool !== undefined && this.#wishes(pool).repair === 'reboot' && isRebootable && !isFresh && !isGoing)
       return { kind: 'reboot' }
     const mayWait =
       pool !== undefined &&
@@ -217,11 +213,17 @@ export class RepairRules {
     return { message, untilMs: repairAtMs }
   }
 
-  /** Counts the repair from now on. Synchronous, so that two do not take the same place. */
-  begin({ metadata }: NodeClaim): void {
+  /**
+   * Counts the repair from now on. Synchronous, so that two do not take the same place.
+   * @returns false if one of the same node has just begun.
+   */
+  begin({ metadata }: NodeClaim): boolean {
     const now = this.#deps.clock.monotonic()
     for (const [uid, untilMs] of this.#begun) if (untilMs <= now) this.#begun.delete(uid)
-    this.#begun.set(metadata.uid ?? metadata.name, now + lagMs)
+    const { uid = metadata.name } = metadata
+    if (this.#begun.has(uid)) return false
+    this.#begun.set(uid, now + lagMs)
+    return true
   }
 
   /** The repair did not begin after all. */
