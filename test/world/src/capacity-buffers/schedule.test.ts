@@ -48,6 +48,24 @@ test('WNT-31 room of a scheduled buffer is there when its window begins, and is 
   assert.equal(nodes(stage), 1)
 })
 
+test('WNT-31 nodes that start faster than expected stay until the window begins, over a restart too', async (t) => {
+  const startMs = Date.parse('2026-03-30T05:24:00Z')
+  const stage = await b.openBuffers(t, {}, { startMs })
+  b.templated(stage, 'web', 3)
+  schedule(stage, '07:30-07:50 Europe/Zurich')
+  await until(stage, '05:25:20')
+  const names = stage.world.claims().map(({ metadata }) => metadata.name)
+  assert.equal(names.length, 1)
+  await until(stage, '05:27:00')
+  await stage.restart()
+  await until(stage, '05:30:30')
+  assert.deepEqual(
+    stage.world.claims().map(({ metadata }) => metadata.name),
+    names,
+  )
+  assert.equal(b.stateOf(stage, 'web', 'Provisioning'), 'True/FitsExistingCapacity')
+})
+
 test('WNT-42 a schedule that cannot be read is named, and the buffer always counts', async (t) => {
   const stage = await b.openBuffers(t)
   b.templated(stage, 'web', 3)

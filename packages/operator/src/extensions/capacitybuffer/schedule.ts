@@ -8,6 +8,7 @@ import {
   ownValue,
   type PodSpec,
   readWindows,
+  type TimeWindow,
   untoleratedTaint,
   windowsState,
 } from '@tenon/api'
@@ -58,7 +59,7 @@ export class BufferSchedules {
     const { changeMs, isOpen } = windowsState(reading.windows, nowMs)
     if (isOpen || changeMs === undefined) return { isOn: isOpen, changeMs }
     const leadMs = this.#startMs(spec) + marginMs
-    const isOn = changeMs - nowMs <= leadMs
+    const isOn = changeMs - nowMs <= leadMs || wasOn(buffer, reading.windows, changeMs, nowMs)
     return { isOn, changeMs: isOn ? changeMs : changeMs - leadMs }
   }
 
@@ -92,6 +93,22 @@ export class BufferSchedules {
     })
     return starts
   }
+}
+
+/**
+ * Whether the buffer counts already for the window that begins next: nodes that start faster than expected are not let go
+ * to be launched once more. Read from the status, so a restart changes nothing.
+ */
+function wasOn(
+  { status }: CapacityBuffer,
+  windows: readonly TimeWindow[],
+  changeMs: number,
+  nowMs: number,
+): boolean {
+  if ((status?.replicas ?? 0) === 0 || changeMs - nowMs > longestMs + marginMs) return false
+  // Otherwise the status may still be that of the window before.
+  const before = windowsState(windows, nowMs - longestMs)
+  return !before.isOpen && before.changeMs === changeMs
 }
 
 /** How long the node took; undefined if it is not initialized. */
