@@ -1,6 +1,7 @@
 /** Drift without surge: where a ceiling has no room for both, a drifted node goes before its successor (quotas.md 1). */
-import { difference, isConditionTrue, matchesSelector, parseResources } from '@tenon/api'
+import { isConditionTrue } from '@tenon/api'
 import type { ClusterState } from '../state/cluster-state.ts'
+import { withoutNodes } from '../state/quotas.ts'
 import type { Candidate } from './candidates.ts'
 import type { PreparedRemoval } from './simulation.ts'
 
@@ -25,12 +26,11 @@ export function mayGoFirst({ state }: Parts, nodes: readonly Candidate[]): boole
 
 /** The input of the simulation, as if quotas did not count these nodes any more. */
 export function uncounted({ input, ...rest }: PreparedRemoval, nodes: readonly Candidate[]): PreparedRemoval {
-  const quotas = input.quotas?.map((quota) => ({
-    ...quota,
-    usage: nodes
-      .filter(({ node }) => matchesSelector(quota.selector, node.metadata.labels))
-      .map(({ node }) => ({ ...parseResources(node.status?.capacity), nodes: 1 }))
-      .reduce(difference, quota.usage),
-  }))
+  const quotas =
+    input.quotas &&
+    withoutNodes(
+      input.quotas,
+      nodes.map(({ node }) => node),
+    )
   return { ...rest, input: { ...input, ...(quotas && { quotas }) } }
 }

@@ -1,6 +1,7 @@
 /** CapacityQuotas as decisions use them, and what nodes use of them (quotas.md 1). */
 import {
   type CapacityQuota,
+  difference,
   type InstanceType,
   isQuotaEnforced,
   type LabelSelector,
@@ -203,6 +204,17 @@ function capacityOf({ claim, node }: Member): Resources {
   const own = node === undefined ? {} : nodeCapacity(node)
   const isInitialized = ownValue(node?.metadata.labels, labels.initialized) === 'true'
   return claim === undefined || isInitialized ? own : larger(claimCapacity(claim), own)
+}
+
+/** The quotas as if they did not count these nodes. */
+export function withoutNodes(quotas: readonly QuotaInput[], nodes: readonly Node[]): readonly QuotaInput[] {
+  return quotas.map((quota) => ({
+    ...quota,
+    usage: nodes
+      .filter(({ metadata }) => matchesSelector(quota.selector, metadata.labels))
+      .map((node) => ({ ...nodeCapacity(node), nodes: 1 }))
+      .reduce(difference, quota.usage),
+  }))
 }
 
 /** Tells later processes what a claim that quotas count may take. */

@@ -332,3 +332,30 @@ for (const [kind, replicas] of [
     )
     assert.ok(fewest >= before.length - 1, 'one at a time')
   })
+
+for (const [kind, replicas] of [
+  ['dynamic', undefined],
+  ['static', 2],
+] as const)
+  test(`WNT-7 with drift-without-surge, no node of a ${kind} NodePool goes while a quota is lowered below its use`, async (t) => {
+    const options = { settings: { featureGates: { ...defaultSettings.featureGates, staticCapacity: true } } }
+    const story = await QuotaStory.open(t, options, [])
+    const pool = aKwokPool('a')
+    story.world.create(karpenterKinds.nodePool, {
+      ...pool,
+      metadata: { ...pool.metadata, annotations: { 'tenon.sh/drift-without-surge': 'true' } },
+      spec: { ...pool.spec, ...(replicas !== undefined && { replicas }) },
+    })
+    await story.start()
+    story.world.create(deploymentKind, aDeployment('web', 2, { cpu: '100m' }))
+    await story.pass(minute)
+    const before = story.names
+    assert.ok(before.length > 0)
+    story.world.create(autoscalingKinds.capacityQuota, aQuota({ nodes: String(before.length - 1) }))
+    const metadata = { annotations: { 'example.com/step': '1' } }
+    story.world.cluster.server.local.patch(karpenterKinds.nodePool, undefined, 'a', {
+      spec: { template: { metadata } },
+    })
+    await story.pass(2 * minute)
+    assert.deepEqual(story.names, before)
+  })

@@ -87,11 +87,22 @@ export class StaticDrift implements DisruptionMethod {
     for (const [index, command] of commands.entries()) {
       const outcome = outcomes[index]
       const overtaken = outcome?.status === 'fulfilled' ? outcome.value : undefined
-      if (overtaken?.kind === 'quotaReached' && mayGoFirst(this.#deps, command.candidates))
+      if (overtaken?.kind === 'quotaReached' && (await this.#mayGoFirst(command, signal)))
         isOvertaken = (await begin({ ...command, replacements: [] })) !== undefined || isOvertaken
       else isOvertaken ||= overtaken !== undefined
     }
     return isOvertaken ? 'again' : commands.length > 0 ? 'begun' : 'nothing'
+  }
+
+  /** Whether its node may go before the successor, which then has room. Nodes that are missing come first. */
+  async #mayGoFirst({ candidates }: Command, signal: AbortSignal): Promise<boolean> {
+    const { claims, state } = this.#deps
+    const pool = staticPool(state, candidates[0]?.pool.metadata.name ?? '')
+    if (pool === undefined || state.poolClaims.of(pool.metadata.name).active.length < pool.spec.replicas)
+      return false
+    const nodes = candidates.map(({ node }) => node)
+    // Asked last, as the others may change meanwhile.
+    return (await claims.hasRoomWithout(pool, nodes, signal)) && mayGoFirst(this.#deps, candidates)
   }
 
   /** The nodes of a NodePool to replace now, each with a name reserved for its successor. */

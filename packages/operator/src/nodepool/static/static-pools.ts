@@ -3,12 +3,14 @@ import {
   conditionOf,
   karpenterKinds,
   labels,
+  type Node,
   type NodeClaim,
   type NodePool,
   ownValue,
   parseResources,
+  type Resources,
 } from '@tenon/api'
-import { overlaps, parseRequirements } from '@tenon/engine'
+import { exceededQuota, overlaps, parseRequirements, type QuotaInput } from '@tenon/engine'
 import type { Change, KubeClient } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
 import type { Clock, Random } from '@tenon/runtime'
@@ -22,7 +24,7 @@ import { staticClaimFor } from '../../nodeclaim/claim-objects.ts'
 import type { Caches } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import type { ExceededQuota, LimitReservation } from '../../state/nodepools/limit-reservations.ts'
-import { largestNoted } from '../../state/quotas.ts'
+import { largestNoted, withoutNodes } from '../../state/quotas.ts'
 import { isObserved } from '../../state/nodepools/observed-pools.ts'
 import { validatePool } from '../../state/nodepools/pool-problems.ts'
 
@@ -160,16 +162,41 @@ export class StaticClaims {
     }
   }
 
+  /** Whether quotas would have room for one more node of the NodePool if they did not count these nodes. */
+  async hasRoomWithout(pool: StaticPool, nodes: readonly Node[], signal: AbortSignal): Promise<boolean> {
+    const { provider, state } = this.#deps
+    const { counting, largest } = await this.#demand(pool, staticClaimFor(provider, pool, ''), signal)
+    return withoutNodes(counting, nodes).every(
+      ({ limits, name, usage }) =>
+        exceededQuota(limits, [usage, state.limitReservations.ofQuota(name)], largest) === undefined,
+    )
+  }
+
   /** Undefined if no quota counts nodes of the NodePool, or an attempt before has reserved for this name. */
   async #reserveQuotas(
     pool: NodePool,
-    { metadata: { labels: known, name }, spec: { requirements } }: ReturnType<typeof staticClaimFor>,
+    object: ReturnType<typeof staticClaimFor>,
     signal: AbortSignal,
   ): Promise<LimitReservation | ExceededQuota | undefined> {
-    const { provider, state } = this.#deps
-    const { limitReservations, quotas } = state
+    const { limitReservations, quotas } = this.#deps.state
+    const { name } = object.metadata
     const before = limitReservations.reservationOf(name)
     if (before !== undefined || quotas.inputs().length === 0) return before
+    // Reserved at once, without another wait.
+    const { counting, largest } = await this.#demand(pool, object, signal)
+    if (counting.length === 0) return undefined
+    const reservation = limitReservations.takeOfQuotas(pool.metadata.name, counting, largest)
+    if (!('kind' in reservation)) limitReservations.follow(reservation, name)
+    return reservation
+  }
+
+  /** The quotas that count a claim of the NodePool, and the most that it takes of them. */
+  async #demand(
+    pool: NodePool,
+    { metadata: { labels: known }, spec: { requirements } }: ReturnType<typeof staticClaimFor>,
+    signal: AbortSignal,
+  ): Promise<{ readonly counting: readonly QuotaInput[]; readonly largest: Resources }> {
+    const { provider, state } = this.#deps
     const own = parseRequirements(requirements)
     const listed = await provider.getInstanceTypes(pool, signal)
     // Also those that are sold out: they may be back when the claim is launched.
@@ -178,19 +205,14 @@ export class StaticClaims {
       throw new Error(
         `NodePool ${pool.metadata.name} has no instance type now, so it is not known what a node takes of CapacityQuotas`,
       )
-    // Reserved at once, without another wait.
-    const counting = quotas.counting({ requirements, labels: known }, types)
-    if (counting.length === 0) return undefined
+    const counting = state.quotas.counting({ requirements, labels: known }, types)
     const resources = new Set(counting.flatMap(({ limits }) => Object.keys(limits)))
     const capacities = types.map(({ capacity }) => capacity)
     const most = (resource: string) =>
       resource === 'nodes'
         ? 1
         : Math.max(0, ...capacities.map((capacity) => ownValue(capacity, resource) ?? 0))
-    const largest = Object.fromEntries([...resources].map((resource) => [resource, most(resource)]))
-    const reservation = limitReservations.takeOfQuotas(pool.metadata.name, counting, largest)
-    if (!('kind' in reservation)) limitReservations.follow(reservation, name)
-    return reservation
+    return { counting, largest: Object.fromEntries([...resources].map((name) => [name, most(name)])) }
   }
 
   /**
