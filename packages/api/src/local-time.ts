@@ -1,16 +1,20 @@
 /** Wall clocks of IANA time zones. A wall time is in milliseconds, as if the clock on the wall showed UTC. */
 
-/** Offsets from UTC, by canonical name of the zone: a formatter is slow to make. */
+/** Offsets from UTC, by canonical name: a formatter is slow to make. */
 const formats = new Map<string, Intl.DateTimeFormat>()
 const longestName = 64
 const dayMs = 86_400_000
 
 /** @returns the canonical name; undefined if the IANA database lacks the zone. Offsets are not names. */
 export function timeZoneOf(name: string): string | undefined {
-  if (name === 'UTC') return name
+  // Each decision asks anew.
+  if (name === 'UTC' || formats.has(name)) return name
   if (name.length > longestName || /^[+-]/.test(name)) return undefined
   try {
-    return new Intl.DateTimeFormat('en-US', { timeZone: name }).resolvedOptions().timeZone
+    const format = formatOf(name)
+    const zone = format.resolvedOptions().timeZone
+    formats.set(zone, format)
+    return zone
   } catch (error) {
     if (error instanceof RangeError) return undefined
     throw error
@@ -41,11 +45,12 @@ export function instantOf(wallMs: number, zone: string): number {
   return high
 }
 
+const formatOf = (timeZone: string) =>
+  new Intl.DateTimeFormat('en-US', { timeZone, timeZoneName: 'longOffset' })
+
 function offsetMs(nowMs: number, zone: string): number {
   if (zone === 'UTC') return 0
-  const format =
-    formats.get(zone) ?? new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' })
-  formats.set(zone, format)
+  const format = formats.get(zone) ?? formatOf(zone)
   const text = format.formatToParts(nowMs).find(({ type }) => type === 'timeZoneName')?.value ?? ''
   const [, sign = '+', hours = '0', minutes = '0', seconds = '0'] =
     /^GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(text) ?? []

@@ -64,6 +64,12 @@ export async function replaceFirst(
     } as const
     if (removal.stranded.length > 0) {
       if (reason === 'Drifted' && mayGoFirst(deps, set)) {
+        const awaited = awaitedPool(removal, set)
+        if (awaited !== undefined) {
+          const text = `it does not go before its successor while other pods wait for a node of NodePool ${awaited}`
+          for (const candidate of set) reportHeld(candidate, text)
+          continue
+        }
         const after = await without(deps, uncounted(prepared, set), set, signal)
         // The provisioner launches what follows it, once quotas have room.
         if (after !== 'failed' && after?.stranded.length === 0 && after.replacements.every(mayLaunch))
@@ -88,6 +94,18 @@ export async function replaceFirst(
     return outcomeOf(overtaken)
   }
   return 'nothing'
+}
+
+/**
+ * The NodePool of these nodes of which quotas leave room for a node for other pods: one that is about to come, or whose
+ * launches fail, as that of the next successor would.
+ */
+function awaitedPool({ claims }: RemovalResult, set: ReplacedSet): string | undefined {
+  const pools = new Set(set.map(({ pool }) => pool.metadata.name))
+  const moving = new Set(set.flatMap(({ movable }) => movable.map(({ metadata }) => metadata.uid)))
+  return claims.find(
+    ({ nodePool, pods }) => pools.has(nodePool) && pods.some(({ metadata }) => !moving.has(metadata.uid)),
+  )?.nodePool
 }
 
 function outcomeOf(overtaken: Overtaken | undefined): PassOutcome {
