@@ -1,6 +1,6 @@
 /** How the budgets of a NodePool change with time (disruption.md 6, ask.md 2). */
-import { type Budget, type DisruptionReason, parseDuration, parseSchedule } from '@tenon/api'
-import { allowedDisruptions } from './budgets.ts'
+import { type Budget, type DisruptionReason, parseSchedule } from '@tenon/api'
+import { allowedDisruptions, budgetDurationMs } from './budgets.ts'
 
 /** A time in which a NodePool allows the same number of disruptions. */
 export interface BudgetWindow {
@@ -55,7 +55,7 @@ export function nextBudgetChangeMs(
   reason?: DisruptionReason,
 ): number | undefined {
   const times = budgets.flatMap(({ schedule, duration, reasons }) => {
-    const durationMs = parseDuration(duration ?? '')
+    const durationMs = budgetDurationMs(duration)
     const cron = parseSchedule(schedule ?? '', timeZone)
     const isOther = reason !== undefined && reasons !== undefined && !reasons.includes(reason)
     if (cron === undefined || durationMs === undefined || isOther) return []

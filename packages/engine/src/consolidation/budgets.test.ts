@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Budget } from '@tenon/api'
 import { allowedDisruptions, unlimited, unreadableBudget } from './budgets.ts'
+import { nextBudgetChangeMs } from './budget-windows.ts'
 
 const at = (text: string) => Date.parse(text)
 const newYear = at('2026-01-01T00:00:00Z')
@@ -211,4 +212,11 @@ test('what is read and what is not', () => {
     '0 0 * sun *',
   ])
     assert.ok(!isRead(schedule), schedule)
+})
+
+test('a duration longer than any date closes every reason, and is no error', () => {
+  const endless: Budget = { nodes: '1', schedule: '@daily', duration: '99999999999h' }
+  assert.equal(allowedDisruptions([endless], 'Empty', 10, newYear), 0)
+  assert.deepEqual(unreadableBudget([endless], newYear), endless)
+  assert.equal(nextBudgetChangeMs([endless], newYear, 'Europe/Zurich'), undefined)
 })

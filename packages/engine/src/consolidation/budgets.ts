@@ -43,9 +43,18 @@ function budgetValue(budget: Budget, total: number, nowMs: number, timeZone?: st
 /** @returns undefined when the schedule or the duration cannot be read. */
 function isActive({ schedule, duration }: Budget, nowMs: number, timeZone?: string): boolean | undefined {
   if (schedule === undefined && duration === undefined) return true
-  const durationMs = parseDuration(duration ?? '')
+  const durationMs = budgetDurationMs(duration)
   const cron = parseSchedule(schedule ?? '', timeZone)
   if (durationMs === undefined || cron === undefined) return undefined
   const hit = cron.nextRun(new Date(nowMs - durationMs))
   return hit === null || hit.getTime() <= nowMs
+}
+
+/** The longest duration of Go, 292 years. Times further back are not dates. */
+const longestMs = 2 ** 63 / 1e6
+
+/** @returns undefined if it cannot be read. */
+export function budgetDurationMs(duration: Budget['duration']): number | undefined {
+  const ms = parseDuration(duration ?? '')
+  return ms !== undefined && Math.abs(ms) < longestMs ? ms : undefined
 }
