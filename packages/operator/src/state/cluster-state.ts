@@ -164,7 +164,7 @@ export class ClusterState {
     )
     if (this.#policy.remembersPods) this.resized.follow(caches.pods)
     if (this.#policy.readsAnnotations) this.windows.follow(caches)
-    this.surgingPods = new SurgingPods(caches.deployments, settings.surgeOnDrain)
+    this.surgingPods = new SurgingPods(caches, settings.surgeOnDrain)
     this.podsOnNodes = new PodsOnNodes(caches, this.pods, this.nominations, {
       surging: this.surgingPods,
       windows: this.windows,

@@ -332,6 +332,76 @@ test('a restart that the API server refuses is told, and the pods are evicted as
   assert.match(story.events('SurgeFailed').join('\n'), /could not be restarted: no/)
 })
 
+test('a restart that the API server refuses is not asked for in a loop, and PDBs hold the next node', async (t) => {
+  let asked = 0
+  const refuse = (inner: Transport): Transport => ({
+    send: async (request, signal) => {
+      const isRestart = request.method === 'PATCH' && request.path.includes('/deployments/')
+      if (!isRestart) return await inner.send(request, signal)
+      asked++
+      const status = { kind: 'Status', apiVersion: 'v1', status: 'Failure', code: 403, message: 'no' }
+      return { status: 403, headers: {}, body: Readable.from([Buffer.from(JSON.stringify(status))]) }
+    },
+  })
+  const story = await Story.open(t, {}, { apiPath: refuse })
+  const before = story.nodeNames()
+  story.deleteNode(before[0])
+  await story.until(() => false, 2 * minutes)
+  assert.equal(asked, 1)
+  assert.equal(story.leastReady, 1, 'the PDB holds the pod')
+})
+
+test('a pod outside its disruption windows is not replaced by a rollout, on the node or elsewhere', async (t) => {
+  for (const onNode of [true, false]) {
+    const story = await Story.open(t, { replicas: 2, requests: { cpu: '3', memory: '6Gi' } })
+    const { local } = story.world.cluster.server
+    const [here, elsewhere] = story.pods()
+    const day = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'][
+      (new Date(story.world.clock.now()).getUTCDay() + 3) % 7
+    ]
+    local.patch(kinds.pod, 'default', (onNode ? here : elsewhere)?.metadata.name ?? '', {
+      metadata: { annotations: { 'tenon.sh/disruption-windows': `${day} 00:00-06:00` } },
+    })
+    await story.until(() => false, 2 * seconds)
+    story.deleteNode(here?.spec.nodeName)
+    await story.until(() => false, minutes)
+    assert.equal(story.restarts.size, 0)
+    if (!onNode)
+      assert.match(story.events('SurgeSkipped').join('\n'), /a rollout would end its pod default\/web-/)
+  }
+})
+
+test('WNT-21 a tool that takes the annotations of a restart away gets one restart per drain', async (t) => {
+  const story = await Story.open(t)
+  const { local } = story.world.cluster.server
+  story.deleteNode(story.nodeNames()[0])
+  await story.until(() => {
+    if (story.restarts.size > 0)
+      local.patch(deploymentKind, 'default', 'web', {
+        metadata: { annotations: { 'tenon.sh/surged-for': null } },
+        spec: { template: { metadata: { annotations: { [restartedAt]: null } } } },
+      })
+    return false
+  }, 2 * minutes)
+  assert.equal(story.restarts.size, 1)
+  assert.ok(story.leastReady >= 1)
+})
+
+test('PDBs keep the node of a Deployment whose last rollout failed, as a new one would not end either', async (t) => {
+  const story = await Story.open(t, { spec: { progressDeadlineSeconds: 60 } })
+  const before = story.nodeNames()
+  const container = { name: 'app', image: 'registry.k8s.io/pause', resources: { requests: { cpu: '9000' } } }
+  story.change({ template: { metadata: { labels }, spec: { containers: [container] } } })
+  await story.until(() => false, 2 * minutes)
+  const labelled = { spec: { template: { metadata: { labels: { drifted: 'yes' } } } } }
+  story.world.cluster.server.local.patch(karpenterKinds.nodePool, undefined, 'default', labelled)
+  await story.until(() => false, 5 * minutes)
+  assert.equal(story.restarts.size, 0)
+  assert.equal(story.leastReady, 1)
+  const node = story.world.nodes().find(({ metadata }) => metadata.name === before[0])
+  assert.ok(node !== undefined && node.metadata.deletionTimestamp === undefined)
+})
+
 test('a pod that do-not-disrupt holds is replaced first once that is over, and not before', async (t) => {
   const story = await Story.open(t)
   const { local } = story.world.cluster.server

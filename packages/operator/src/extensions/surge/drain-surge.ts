@@ -4,9 +4,9 @@ import { type EventRecorder, type KubeClient, KubeError } from '@tenon/kube'
 import { type Clock, type Logger, rfc3339 } from '@tenon/runtime'
 import type { EvictionHold } from '../../node/termination/controller.ts'
 import type { EvictionQueue } from '../../node/termination/eviction-queue.ts'
-import type { Caches } from '../../state/caches.ts'
+import { type Caches, indexes } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
-import { budgetsOf, isActive, isEvictable, isPodReady, keyOf } from '../../state/pods/pods.ts'
+import { budgetsOf, doNotDisrupt, isActive, isEvictable, isPodReady, keyOf } from '../../state/pods/pods.ts'
 import {
   hasFailed,
   restartedAtAnnotation,
@@ -20,8 +20,8 @@ import {
 
 interface Dependencies {
   readonly client: Pick<KubeClient, 'get' | 'patch'>
-  readonly caches: Pick<Caches, 'nodes'>
-  readonly state: Pick<ClusterState, 'podsOnNodes' | 'surgingPods'>
+  readonly caches: Pick<Caches, 'nodes' | 'pods'>
+  readonly state: Pick<ClusterState, 'podsOnNodes' | 'surgingPods' | 'windows'>
   readonly evictions: Pick<EvictionQueue, 'isPaused'>
   readonly events: EventRecorder
   readonly clock: Clock
@@ -43,8 +43,8 @@ const mostRemembered = 50
 
 export class DrainSurge implements EvictionHold {
   readonly #deps: Dependencies
-  /** UIDs of StatefulSets that were looked up, by UID of the Node that is drained. */
-  readonly #examined = new Map<string, Set<string>>()
+  /** UIDs of Deployments restarted and StatefulSets looked up, by UID of the Node that is drained. */
+  readonly #handled = new Map<string, Set<string>>()
 
   constructor(deps: Dependencies) {
     this.#deps = deps
@@ -63,7 +63,7 @@ export class DrainSurge implements EvictionHold {
         continue
       }
       // In the eviction queue it would be evicted as soon as do-not-disrupt or the pause ends, not replaced first.
-      if (!isEvictable(pod, clock.now()) || evictions.isPaused(pod)) continue
+      if (!isEvictable(pod, clock.now(), state.windows) || evictions.isPaused(pod)) continue
       const key = keyOf(deployment.metadata)
       const group = groups.get(key)
       if (group === undefined) groups.set(key, { deployment, pods: [pod] })
@@ -76,8 +76,16 @@ export class DrainSurge implements EvictionHold {
 
   /** @returns pods to evict as usual. */
   async #released(node: Node, { deployment, pods }: Group, signal: AbortSignal): Promise<readonly Pod[]> {
-    const { podsOnNodes } = this.#deps.state
-    const why = whyNoSurge(deployment, budgetsOf(pods[0], podsOnNodes.budgets()))
+    const { podsOnNodes, surgingPods } = this.#deps.state
+    if (hasFailed(deployment)) {
+      this.#tell(deployment, node, 'SurgeFailed', 'its rollout did not progress within its deadline')
+      return pods
+    }
+    // That was told when it was refused.
+    if (surgingPods.isRefused(deployment)) return pods
+    const why =
+      whyNoSurge(deployment, budgetsOf(pods[0], podsOnNodes.budgets())) ??
+      (surgingPods.sharesVolume(pods[0]) ? 'has a volume that only one node can attach' : undefined)
     if (why !== undefined) {
       this.#tell(deployment, node, 'SurgeSkipped', `it ${why}`)
       return pods
@@ -86,8 +94,6 @@ export class DrainSurge implements EvictionHold {
     const steps = pods.map((pod) => [pod, surgeStep(pod, deployment, uid)] as const)
     const current = steps.filter(([, step]) => step === 'restart').map(([pod]) => pod)
     const released = steps.filter(([, step]) => step === 'evict').map(([pod]) => pod)
-    if (released.length > 0 && hasFailed(deployment))
-      this.#tell(deployment, node, 'SurgeFailed', 'its rollout did not progress within its deadline')
     const [first] = current
     const step = first === undefined ? 'wait' : await this.#restart(node, deployment, first, signal)
     return step === 'evict' ? [...released, ...current] : released
@@ -101,15 +107,30 @@ export class DrainSurge implements EvictionHold {
       const deployment = await client.get(kinds.deployment, { namespace, name }, { signal })
       if (deployment === undefined || deployment.metadata.uid !== uid) return 'evict'
       const why = whyNoSurge(deployment, budgetsOf(pod, state.podsOnNodes.budgets()))
-      if (why !== undefined || !state.surgingPods.isAsked(deployment)) return 'evict'
-      const step = surgeStep(pod, deployment, node.metadata.uid ?? '')
+      if (why !== undefined || hasFailed(deployment) || !state.surgingPods.isAsked(deployment)) return 'evict'
+      const { uid: drain = '' } = node.metadata
+      const step = surgeStep(pod, deployment, drain)
       if (step !== 'restart') return step
+      // Somebody who replaces the object takes the annotations away, each time anew.
+      if (this.#handled.get(drain)?.has(uid ?? '') === true) return 'evict'
+      const held = this.#heldWith(pod)
+      if (held !== undefined) {
+        const { by } = held
+        this.#tell(
+          cached,
+          node,
+          'SurgeSkipped',
+          `a rollout would end its pod ${held.pod}, which ${by} protects`,
+        )
+        return 'evict'
+      }
       if (!(await this.#owns(deployment, pod, signal))) return 'evict'
       const { resourceVersion = '' } = deployment.metadata
       await client.patch(kinds.deployment, { namespace, name }, this.#patchOf(deployment, node), {
         resourceVersion,
         signal,
       })
+      this.#handledIn(drain).add(uid ?? '')
     } catch (error) {
       if (!(error instanceof KubeError)) throw error
       return this.#afterFailure(node, cached, error)
@@ -140,7 +161,29 @@ export class DrainSurge implements EvictionHold {
       'SurgeFailed',
       `it could not be restarted: ${error.serverMessage ?? error.message}`,
     )
+    this.#deps.state.surgingPods.refuse(deployment)
     return 'evict'
+  }
+
+  #handledIn(drain: string): Set<string> {
+    const known = this.#handled.get(drain)
+    if (known !== undefined) return known
+    const nodes = new Set(this.#deps.caches.nodes.list().map(({ metadata }) => metadata.uid))
+    for (const uid of this.#handled.keys()) if (!nodes.has(uid)) this.#handled.delete(uid)
+    const none = new Set<string>()
+    this.#handled.set(drain, none)
+    return none
+  }
+
+  /** A pod that a rollout would replace, too, and that must not be disrupted now. */
+  #heldWith(pod: Pod): { readonly pod: string; readonly by: string } | undefined {
+    const { caches, clock, state } = this.#deps
+    for (const each of caches.pods.byIndex(indexes.byOwner, controllerOf(pod)?.uid ?? '')) {
+      const protection = doNotDisrupt(each, clock.now(), state.windows)
+      if (isActive(each) && protection.kind === 'active')
+        return { pod: keyOf(each.metadata), by: protection.by }
+    }
+    return undefined
   }
 
   /** Whether the pod's ReplicaSet is one of the Deployment, and not only named like one. */
@@ -188,18 +231,14 @@ export class DrainSurge implements EvictionHold {
 
   /** StatefulSets cannot surge; those that are asked to are told. */
   async #explainStatefulSets(node: Node, pods: readonly Pod[], signal: AbortSignal): Promise<void> {
-    const { caches, client, logger, state } = this.#deps
+    const { client, logger, state } = this.#deps
     const { uid: drain = '' } = node.metadata
-    const examined = this.#examined.get(drain) ?? new Set()
     for (const pod of pods) {
       const owner = controllerOf(pod)
-      if (owner?.kind !== 'StatefulSet' || !isActive(pod) || examined.has(owner.uid)) continue
-      if (examined.size === 0) {
-        const known = new Set(caches.nodes.list().map(({ metadata }) => metadata.uid))
-        for (const uid of this.#examined.keys()) if (!known.has(uid)) this.#examined.delete(uid)
-        this.#examined.set(drain, examined)
-      }
-      examined.add(owner.uid)
+      if (owner?.kind !== 'StatefulSet' || !isActive(pod)) continue
+      const handled = this.#handledIn(drain)
+      if (handled.has(owner.uid)) continue
+      handled.add(owner.uid)
       const key = { namespace: pod.metadata.namespace ?? '', name: owner.name }
       try {
         const set = await client.get(kinds.statefulSet, key, { signal })

@@ -30,7 +30,7 @@ export function outlookOf(budget: PodDisruptionBudget, unready: readonly Pod[]):
 }
 
 /** Whether the status is about the current spec. */
-function isCurrent({ metadata, status }: PodDisruptionBudget): boolean {
+export function isCurrent({ metadata, status }: PodDisruptionBudget): boolean {
   return metadata.generation === undefined || status?.observedGeneration === metadata.generation
 }
 

@@ -12,7 +12,9 @@ import {
 import type { Cache } from '@tenon/kube'
 import { Listeners } from '@tenon/runtime'
 import type { Settings } from '../../settings.ts'
+import type { Caches } from '../caches.ts'
 import { isUnreadable } from '../readable.ts'
+import { isCurrent } from './budget-outlook.ts'
 import { isActive, isPodReady, keyOf } from './pods.ts'
 
 export const surgeAnnotation = 'tenon.sh/surge-on-drain'
@@ -34,14 +36,22 @@ export type SurgeStep =
 
 export class SurgingPods {
   readonly #deployments: Cache<Deployment> | undefined
+  readonly #volumeClaims: Pick<Caches['persistentVolumeClaims'], 'get'>
   readonly #scope: Settings['surgeOnDrain']
+  /** Generations of Deployments that the API server did not let be restarted, by UID. */
+  readonly #refused = new Map<string, number | undefined>()
   /** Whether pods of a Deployment surge may have changed. */
   readonly changes: Listeners<undefined> = new Listeners()
 
-  constructor(deployments: Cache<Deployment> | undefined, scope: Settings['surgeOnDrain']) {
+  constructor(
+    { deployments, persistentVolumeClaims }: Pick<Caches, 'deployments' | 'persistentVolumeClaims'>,
+    scope: Settings['surgeOnDrain'],
+  ) {
     this.#deployments = deployments
+    this.#volumeClaims = persistentVolumeClaims
     this.#scope = scope
     deployments?.onChange((change) => {
+      if (change.kind === 'deleted') this.#refused.delete(change.object.metadata.uid ?? '')
       const isSame = change.kind === 'updated' && this.#shapeOf(change.old) === this.#shapeOf(change.object)
       if (!isSame) this.changes.notify(undefined)
     })
@@ -55,6 +65,8 @@ export class SurgingPods {
   /** What decides whether the pods of a Deployment surge, as far as that is not in PDBs. */
   #shapeOf(deployment: Deployment): string {
     if (isUnreadable(deployment) || !this.isAsked(deployment)) return ''
+    if (this.isRefused(deployment)) return 'is refused'
+    if (hasFailed(deployment)) return 'has failed'
     return whyNoSurge(deployment, []) ?? `may lack ${missingIn(deployment)}`
   }
 
@@ -84,8 +96,33 @@ export class SurgingPods {
       deployment !== undefined &&
       isActive(pod) &&
       isPodReady(pod) &&
+      // Such a rollout would not end, and the node would be drained for nothing, or past its PDBs.
+      !hasFailed(deployment) &&
+      !this.isRefused(deployment) &&
+      !this.sharesVolume(pod) &&
       whyNoSurge(deployment, covering) === undefined
     )
+  }
+
+  /** Notes that the API server does not let a Deployment be restarted: PDBs of its pods count from now on. */
+  refuse({ metadata }: Deployment): void {
+    this.#refused.set(metadata.uid ?? '', metadata.generation)
+    this.changes.notify(undefined)
+  }
+
+  /** Whether a restart was refused since the Deployment was last changed; not known after a restart of the controller. */
+  isRefused({ metadata: { generation, uid = '' } }: Deployment): boolean {
+    return this.#refused.has(uid) && this.#refused.get(uid) === generation
+  }
+
+  /** Whether the successor of a pod needs a volume of it that only one node can attach, or one that is not known. */
+  sharesVolume(pod: Pod): boolean {
+    return (pod.spec.volumes ?? []).some(({ persistentVolumeClaim }) => {
+      if (persistentVolumeClaim == null) return false
+      const key = { namespace: pod.metadata.namespace ?? '', name: persistentVolumeClaim.claimName }
+      const modes = this.#volumeClaims.get(key)?.spec.accessModes ?? []
+      return !modes.some((mode) => mode === 'ReadWriteMany' || mode === 'ReadOnlyMany')
+    })
   }
 
   /** Whether a rollout under way replaces the pod: its successor is a pod of its own. */
@@ -133,9 +170,9 @@ function missingIn({ spec: { replicas = 1, strategy } }: Pick<Deployment, 'spec'
 }
 
 /** How many of its pods a PDB lets be unavailable at most; 0 if that is not known. */
-function allowedBy({ status }: PodDisruptionBudget): number {
-  const { desiredHealthy, expectedPods } = status ?? {}
-  if (desiredHealthy === undefined || expectedPods === undefined) return 0
+function allowedBy(budget: PodDisruptionBudget): number {
+  const { desiredHealthy, expectedPods } = budget.status ?? {}
+  if (!isCurrent(budget) || desiredHealthy === undefined || expectedPods === undefined) return 0
   return Math.max(0, expectedPods - desiredHealthy)
 }
 
@@ -171,17 +208,19 @@ function isOutdated(pod: Pod, { spec }: Deployment): boolean {
 const isExceeded = ({ type, reason }: Pick<Condition, 'type' | 'reason'>) =>
   type === 'Progressing' && reason === 'ProgressDeadlineExceeded'
 
-/** Whether a rollout has not progressed within its deadline. */
-export function hasFailed({ status }: Deployment): boolean {
-  return (status?.conditions ?? []).some(isExceeded)
+/** Whether the rollout of the current pod template has not progressed within its deadline. */
+export function hasFailed({ metadata, status }: Deployment): boolean {
+  const { conditions = [], observedGeneration = 0 } = status ?? {}
+  return observedGeneration >= (metadata.generation ?? 0) && conditions.some(isExceeded)
 }
 
 /** Whether a rollout goes on: neither complete, as `kubectl rollout status` sees it, nor beyond its progress deadline. */
-function isUnderWay({ metadata, spec, status = {} }: Deployment): boolean {
-  const { availableReplicas = 0, conditions = [], observedGeneration = 0, updatedReplicas = 0 } = status
+function isUnderWay(deployment: Deployment): boolean {
+  const { metadata, spec, status = {} } = deployment
+  const { availableReplicas = 0, observedGeneration = 0, updatedReplicas = 0 } = status
   if (spec.paused === true || metadata.deletionTimestamp !== undefined) return false
   if (observedGeneration < (metadata.generation ?? 0)) return true
-  if (conditions.some(isExceeded)) return false
+  if (hasFailed(deployment)) return false
   const { replicas = 1 } = spec
   return (
     updatedReplicas < replicas ||
