@@ -3,13 +3,16 @@ import {
   isKnownPrice,
   karpenterKinds,
   kinds,
+  type KubeObject,
   labels,
   type Node,
   type NodePool,
   ownValue,
   type Pod,
 } from '@tenon/api'
-import { isReschedulable } from '@tenon/operator/objects'
+import { renderPodProblems, shapeProblems } from '@tenon/engine'
+import { invalidObjectFields } from '@tenon/engine/objects'
+import { isReschedulable, withoutNulls } from '@tenon/operator/objects'
 import { ofKind, type PricedInstance, pricedInstances } from '../cost/priced.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { isControlPlane, nodeGroupOf, withNodePools } from './node-pools.ts'
@@ -23,6 +26,8 @@ export interface ReportedNode {
 }
 
 export interface ReportedCluster {
+  /** Objects with a field of another kind than the API promises, such as `Node n1 (spec must be a map)`; in no figure. */
+  readonly unreadable: readonly string[]
   /** With NodePools, also where the cluster has none. */
   readonly snapshot: Snapshot
   /** Everything that is paid for; `nodePool` is the node group of nodes without a NodePool. */
@@ -35,7 +40,8 @@ export interface ReportedCluster {
   readonly fixed: ReadonlySet<string>
 }
 
-export function reportedCluster(given: Snapshot): ReportedCluster {
+export function reportedCluster(raw: Snapshot): ReportedCluster {
+  const { given, unreadable } = readableObjects(raw)
   const snapshot = withNodePools(given)
   const nodes = ofKind(given, kinds.node)
   const groups = new Map(nodes.map((node) => [node.metadata.name, nodeGroupOf(node)]))
@@ -67,11 +73,40 @@ export function reportedCluster(given: Snapshot): ReportedCluster {
       instance.pods.some(({ isRoom }) => isRoom === true),
   )
   return {
+    unreadable,
     snapshot,
     instances,
     nodes: reported,
     fixed: new Set(fixed.map(({ node }) => node.metadata.name)),
   }
+}
+
+/** A file may hold anything, and no object may end the report on the others. */
+function readableObjects(raw: Snapshot): {
+  readonly given: Snapshot
+  readonly unreadable: readonly string[]
+} {
+  const unreadable: string[] = []
+  const objects = raw.objects.flatMap((each): readonly KubeObject[] => {
+    const object = withoutNulls(each)
+    const problem = problemOf(object)
+    if (problem === undefined) return [object]
+    const { name, namespace } = object.metadata
+    unreadable.push(
+      `${object.kind ?? ''} ${namespace === undefined ? name : `${namespace}/${name}`} (${problem})`,
+    )
+    return []
+  })
+  return { given: { ...raw, objects }, unreadable }
+}
+
+function problemOf(object: KubeObject): string | undefined {
+  if (object.kind === kinds.pod.kind) {
+    const problems = shapeProblems(object as Pod)
+    return problems && renderPodProblems(problems)
+  }
+  const [problem] = invalidObjectFields(object.kind ?? '', object)
+  return problem && `${problem.field} must be ${problem.expected}`
 }
 
 function leavingNodes(snapshot: Snapshot): ReadonlySet<string> {

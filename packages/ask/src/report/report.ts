@@ -41,6 +41,8 @@ export interface ClusterReport {
   /** Whether usage was measured: without, no obstacle is about unused requests. */
   readonly isUsageKnown: boolean
   readonly risks: readonly Risk[]
+  /** Objects that are in no figure, and why. */
+  readonly unreadable: readonly string[]
 }
 
 export const reportedDimensions = [
@@ -64,6 +66,7 @@ export async function clusterReport(snapshot: Snapshot, facts: ReportFacts): Pro
     allocatable: sumOf(instances, ({ allocatable }) => ownValue(allocatable, resource) ?? 0),
   })
   return {
+    unreadable: cluster.unreadable,
     takenAtMs: snapshot.takenAtMs,
     currency: snapshot.cloud.priceUnit,
     pods: sumOf(instances, ({ pods }) => pods.length),

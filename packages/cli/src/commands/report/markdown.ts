@@ -19,12 +19,12 @@ export function markdownOf(report: PrintedReport): string {
   const lines = [
     '# Cluster report',
     '',
-    report.source,
-    autoscalerText(report),
+    cell(report.source),
+    cell(autoscalerText(report)),
     '',
     ...headlines(report).map(({ title, figure, about }) => `- **${title}: ${figure}.** ${about}.`),
     '',
-    ...caveats(report).map((caveat) => `> ${caveat}`),
+    ...caveats(report).map((caveat) => `> ${cell(caveat)}`),
     '',
     '## What stands in the way',
     '',
@@ -100,7 +100,7 @@ function costLines(report: PrintedReport): readonly string[] {
 
 const money = (amount: number | undefined): string => (amount === undefined ? 'unknown' : decimalText(amount))
 
-/** Names that could end a cell, or begin a tag. */
+/** Without what could end a line or a cell, or begin a tag or a link. */
 function cell(text: string): string {
-  return text.replaceAll(/[|`\r\n<]/g, ' ')
+  return text.replaceAll(/[|`\r\n<[]/g, ' ')
 }

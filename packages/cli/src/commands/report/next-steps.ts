@@ -30,7 +30,8 @@ export function nextSteps(facts: GatheredFacts, unpricedTypes: readonly string[]
 }
 
 function priceStep(types: readonly string[]): NextStep {
-  const prices = types.map((type) => `    ${JSON.stringify(type)}: "0.00"`).join(',\n')
+  // A file that is not filled in must not be valid: all would cost nothing.
+  const prices = types.map((type) => `    ${JSON.stringify(type)}: "?"`).join(',\n')
   return {
     title: 'Give the prices per hour that are missing, and run the report again',
     file: { name: 'prices.json', text: `{\n  "currency": "EUR",\n  "prices": {\n${prices}\n  }\n}\n` },

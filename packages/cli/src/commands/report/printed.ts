@@ -61,6 +61,8 @@ export interface PrintedReport {
   readonly autoscalers: readonly FoundAutoscaler[]
   /** Kinds that may not be read: what they would say is unknown. */
   readonly notRead: readonly string[]
+  /** Objects that are in no figure, and why. */
+  readonly unreadable: readonly string[]
   readonly now: {
     readonly nodes: number
     readonly pods: number
@@ -101,6 +103,7 @@ export function printedReport(report: ClusterReport, facts: GatheredFacts): Kube
     ...(currency !== undefined && { currency }),
     autoscalers: facts.autoscalers,
     notRead: facts.notRead,
+    unreadable: report.unreadable,
     now: {
       nodes: now.nodes,
       pods: report.pods,

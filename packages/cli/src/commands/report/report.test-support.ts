@@ -36,6 +36,7 @@ export function aReport(name = 'checkout', count = 12): PrintedReport {
     currency: 'EUR',
     autoscalers: [{ kind: 'clusterAutoscaler', by: `Deployment kube-system/${name}` }],
     notRead: ['volumeattachments'],
+    unreadable: [`Node ${name} (spec must be a map)`],
     now: {
       nodes: 30,
       pods: 360,

@@ -72,7 +72,7 @@ test('ADO-1 thirty nodes without Tenon are reported with nothing but reads, and 
   )
   const { now, plans, next, autoscalers } = parsed(out)
   assert.deepEqual([now.nodes, now.pods, now.price, plans, autoscalers], [30, 30, undefined, undefined, []])
-  assert.match(next[0]?.file?.text ?? '', /"large": "0.00",\n {4}"small": "0.00"/)
+  assert.match(next[0]?.file?.text ?? '', /"large": "\?",\n {4}"small": "\?"/)
   assert.match(next[1]?.file?.text ?? '', /observeOnly: true/)
 })
 
@@ -219,4 +219,35 @@ test('a wrong price file is refused with its field', async () => {
   assert.equal(code, 1)
   assert.match(err, /^tenon: --prices wrong\.json: prices\.small: is -1; write a price/)
   assert.match((await report('-s', file, '--prices', 'nowhere.json')).err, /^tenon: --prices: ENOENT/)
+})
+
+test('objects that cannot be read are named, and the others are reported', async () => {
+  const bad = { metadata: { name: 'bad', namespace: 'shop' } }
+  const objects = [
+    ...thirty,
+    { ...bad, apiVersion: 'v1', kind: 'Pod', spec: { nodeName: 'n1' } },
+    { ...bad, apiVersion: 'v1', kind: 'PersistentVolume' },
+    { ...bad, apiVersion: 'policy/v1', kind: 'PodDisruptionBudget' },
+    { ...bad, apiVersion: 'karpenter.sh/v1', kind: 'NodePool', spec: { limits: { cpu: 'abc' } } },
+    { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n-bad', labels: { [instanceType]: 5 } } },
+  ] as typeof snapshot.objects
+  await writeSnapshot(join(folder, 'bad.jsonl'), { ...snapshot, objects })
+  const { code, err, out } = await report('-s', 'bad.jsonl', '-o', 'json')
+  assert.equal(code, 0, err)
+  const { now, unreadable } = parsed(out)
+  assert.deepEqual([now.nodes, now.pods, unreadable.length], [30, 30, 5])
+  assert.match(
+    (await report('-s', 'bad.jsonl')).out,
+    /^> 5 objects cannot be read, and in no figure: Pod shop\/bad \(/m,
+  )
+})
+
+test('names in a file cannot begin a line, a tag or an image of the Markdown', async () => {
+  const name = 'x\n# own <script>![](https://example.com)'
+  const objects = [{ ...aNode(1, name), metadata: { ...aNode(1, name).metadata, name } }]
+  await writeSnapshot(join(folder, 'hostile.jsonl'), { ...snapshot, objects })
+  const { out } = await report('-s', 'hostile.jsonl')
+  const [text = ''] = out.split('## Next')
+  assert.match(text, /own/)
+  assert.doesNotMatch(text, /^# own|<script|!\[/m)
 })

@@ -69,6 +69,7 @@ export const reportSchema: JsonSchema = document<PrintedReport>(
       }),
     ),
     notRead: list(text(), 'kinds that may not be read, by plural'),
+    unreadable: list(text(), 'objects that are in no figure, and why'),
     now: object<PrintedReport['now']>({
       nodes: count(),
       pods: count(),

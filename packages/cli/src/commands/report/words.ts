@@ -184,7 +184,7 @@ function percentText({ requested, allocatable }: PrintedReport['now']['cpu']): s
 
 /** What limits the report, a sentence each. */
 export function caveats(report: PrintedReport): readonly string[] {
-  const { isUsageKnown, notRead, now, plans, unpriced } = report
+  const { isUsageKnown, notRead, now, plans, unpriced, unreadable } = report
   const types = [...new Set(unpriced.map(({ type }) => type ?? 'without a type'))].toSorted()
   return [
     ...(unpriced.length === 0
@@ -196,6 +196,11 @@ export function caveats(report: PrintedReport): readonly string[] {
       ? ['Without prices nothing is planned: see the next step.']
       : []),
     ...(isUsageKnown ? [] : ['Usage was not measured: nothing is said about requests above it.']),
+    ...(unreadable.length === 0
+      ? []
+      : [
+          `${countText(unreadable.length, 'object')} cannot be read, and in no figure: ${few(unreadable, undefined, 3)}.`,
+        ]),
     ...(notRead.length === 0
       ? []
       : [`No right to read ${notRead.join(', ')}: what they would say is unknown.`]),
