@@ -142,3 +142,15 @@ test('WNT-11 the place of a repair that the caches do not show yet is not given 
   }
   assert.equal(left(stage).length, 2)
 })
+
+test('WNT-14 nothing is written about nodes of a NodePool that is only observed', async (t) => {
+  const stage = await openRepair(t)
+  await nodeOf(stage, 'a')
+  annotatePool(stage, { mode: 'observe' })
+  assert.equal(stage.state('a', 'Initialized'), 'True/Initialized')
+  turn(stage, 'node-a', pressure)
+  await stage.pass(5 * minutes)
+  turn(stage, 'node-a', relief)
+  await stage.pass(minutes)
+  assert.equal(stage.claimNow('a')?.metadata.annotations?.['tenon.sh/unhealthy-time'], undefined)
+})

@@ -114,18 +114,19 @@ export class NodeRepair implements ControllerSpec {
     report.unreadableVeto(node)
     const claim = state.claimOf(node)
     if (claim === undefined) return done
-    await this.#writeStretches(name, claim)
+    const poolName = claim.metadata.labels?.[labels.nodePool] ?? ''
+    const pool = nodePools.get({ name: poolName })
+    const isOnlyObserved = pool !== undefined && isObserved(pool)
+    if (!isOnlyObserved) await this.#writeStretches(name, claim)
     const ailment = rules.ailmentOf(node, claim)
     if (ailment === undefined) return done
     // Whoever takes the node out of service takes care of it; every change of its conditions comes back here.
     if (outOfServiceBy(node) !== undefined) return done
     const leftMs = ailment.repairAtMs - clock.now()
     if (leftMs > 0) return { kind: 'after', delayMs: leftMs }
-    const poolName = claim.metadata.labels?.[labels.nodePool] ?? ''
     const pause = state.brake.holding(poolName, 'repair')
     if (pause !== undefined) return { kind: 'after', delayMs: leftOf(pause, clock.now(), pausedPollMs) }
-    const pool = nodePools.get({ name: poolName })
-    if (pool !== undefined && isObserved(pool)) return { kind: 'after', delayMs: blockedMs }
+    if (isOnlyObserved) return { kind: 'after', delayMs: blockedMs }
     const verdict = rules.verdictOn(node, claim, pool)
     if (verdict.kind === 'held') {
       report.held(node, claim, pool, verdict)
