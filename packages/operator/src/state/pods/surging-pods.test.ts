@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Deployment, PersistentVolumeClaim, Pod, PodDisruptionBudget } from '@tenon/api'
-import type { Cache } from '@tenon/kube'
 import { SurgingPods } from './surging-pods.ts'
 
 const labels = { app: 'web', 'pod-template-hash': 'abc' }
@@ -25,11 +24,14 @@ function aPod(volumes: Pod['spec']['volumes'] = []): Pod {
 }
 
 function surging(found: Deployment, accessModes?: readonly string[]): SurgingPods {
-  const claim = { spec: { accessModes } } as PersistentVolumeClaim
-  const deployments = { get: () => found, onChange: () => undefined } as unknown as Cache<Deployment>
-  const persistentVolumeClaims = {
-    get: () => (accessModes === undefined ? undefined : claim),
-  } as unknown as Cache<PersistentVolumeClaim>
+  const claim: PersistentVolumeClaim = {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: 'data' },
+    spec: { accessModes: accessModes ?? [] },
+  }
+  const deployments = { get: () => found, onChange: () => () => undefined }
+  const persistentVolumeClaims = { get: () => (accessModes === undefined ? undefined : claim) }
   return new SurgingPods({ deployments, persistentVolumeClaims }, 'all')
 }
 

@@ -6,13 +6,13 @@ import {
   type Deployment,
   matchesSelector,
   ownValue,
+  type PersistentVolumeClaim,
   type Pod,
   type PodDisruptionBudget,
 } from '@tenon/api'
 import type { Cache } from '@tenon/kube'
 import { Listeners } from '@tenon/runtime'
 import type { Settings } from '../../settings.ts'
-import type { Caches } from '../caches.ts'
 import { isUnreadable } from '../readable.ts'
 import { isCurrent } from './budget-outlook.ts'
 import { isActive, isPodReady, keyOf } from './pods.ts'
@@ -34,19 +34,21 @@ export type SurgeStep =
   /** The rollout is complete, has failed, or replaces the pod no more. */
   | 'evict'
 
+interface Sources {
+  readonly deployments?: Pick<Cache<Deployment>, 'get' | 'onChange'>
+  readonly persistentVolumeClaims: Pick<Cache<PersistentVolumeClaim>, 'get'>
+}
+
 export class SurgingPods {
-  readonly #deployments: Cache<Deployment> | undefined
-  readonly #volumeClaims: Pick<Caches['persistentVolumeClaims'], 'get'>
+  readonly #deployments: Sources['deployments']
+  readonly #volumeClaims: Sources['persistentVolumeClaims']
   readonly #scope: Settings['surgeOnDrain']
   /** Generations of Deployments that the API server did not let be restarted, by UID. */
   readonly #refused = new Map<string, number | undefined>()
   /** Whether pods of a Deployment surge may have changed. */
   readonly changes: Listeners<undefined> = new Listeners()
 
-  constructor(
-    { deployments, persistentVolumeClaims }: Pick<Caches, 'deployments' | 'persistentVolumeClaims'>,
-    scope: Settings['surgeOnDrain'],
-  ) {
+  constructor({ deployments, persistentVolumeClaims }: Sources, scope: Settings['surgeOnDrain']) {
     this.#deployments = deployments
     this.#volumeClaims = persistentVolumeClaims
     this.#scope = scope
