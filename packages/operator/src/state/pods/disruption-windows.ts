@@ -41,10 +41,13 @@ type Sources = Readonly<{
 export class DisruptionWindows {
   readonly #known = new Map<string, Known>()
   readonly #ofNamespaces = new Map<string, string>()
+  #isOn = false
   /** Names of namespaces whose annotation has changed. */
   readonly changes: Listeners<string> = new Listeners()
 
+  /** Without it, no pod has windows. */
   follow({ pods, namespaces }: Sources): void {
+    this.#isOn = true
     pods.onChange((change) => {
       const before = change.kind === 'updated' ? textOf(change.old) : undefined
       const after = textOf(change.object)
@@ -69,10 +72,11 @@ export class DisruptionWindows {
    * static pods, which end with their node.
    */
   of(pod: Pod, nowMs: number): PodWindows | undefined {
-    if (this.#known.size === 0) return undefined
+    if (!this.#isOn) return undefined
+    // The caches may not show the pod's annotation yet.
     const own = this.#read(textOf(pod), nowMs)
     if (own !== undefined) return { ...own, of: 'pod' }
-    if (isDaemonPod(pod) || isMirrorPod(pod)) return undefined
+    if (this.#ofNamespaces.size === 0 || isDaemonPod(pod) || isMirrorPod(pod)) return undefined
     const shared = this.#read(this.#ofNamespaces.get(pod.metadata.namespace ?? ''), nowMs)
     return shared && { ...shared, of: 'namespace' }
   }
