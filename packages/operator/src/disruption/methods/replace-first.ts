@@ -63,19 +63,17 @@ export async function replaceFirst(
       ...(terms && { terms }),
     } as const
     if (removal.stranded.length > 0) {
-      if (reason === 'Drifted' && mayGoFirst(deps, set)) {
-        const awaited = awaitedPool(removal, set)
-        if (awaited !== undefined) {
-          const text = `it does not go before its successor while other pods wait for a node of NodePool ${awaited}`
-          for (const candidate of set) reportHeld(candidate, text)
-          continue
-        }
+      const mayBeFirst = reason === 'Drifted' && mayGoFirst(deps, set)
+      const awaited = mayBeFirst ? awaitedPool(removal, set) : undefined
+      if (mayBeFirst && awaited === undefined) {
         const after = await without(deps, uncounted(prepared, set), set, signal)
         // The provisioner launches what follows it, once quotas have room.
         if (after !== 'failed' && after?.stranded.length === 0 && after.replacements.every(mayLaunch))
           return outcomeOf(await begin({ ...command, replacements: [], destinations: [] }))
       }
-      for (const candidate of set) report.stranded(candidate, removal.stranded)
+      for (const candidate of set)
+        if (awaited === undefined) report.stranded(candidate, removal.stranded)
+        else reportHeld(candidate, awaitedText(awaited))
       continue
     }
     // Nodes for other pods are the provisioner's; this command does not wait for them.
@@ -106,6 +104,10 @@ function awaitedPool({ claims }: RemovalResult, set: ReplacedSet): string | unde
   return claims.find(
     ({ nodePool, pods }) => pools.has(nodePool) && pods.some(({ metadata }) => !moving.has(metadata.uid)),
   )?.nodePool
+}
+
+function awaitedText(pool: string): string {
+  return `it does not go before its successor while other pods wait for a node of NodePool ${pool}`
 }
 
 function outcomeOf(overtaken: Overtaken | undefined): PassOutcome {
