@@ -48,8 +48,23 @@ export function instantOf(wallMs: number, zone: string): number {
 const formatOf = (timeZone: string) =>
   new Intl.DateTimeFormat('en-US', { timeZone, timeZoneName: 'longOffset' })
 
+/** Clocks change at whole quarters of an hour. */
+const quarterMs = 15 * 60_000
+/** Offsets by quarter of an hour, by canonical name of the zone: formatting a time is slow, too. */
+const offsets = new Map<string, Map<number, number>>()
+const mostOffsets = 10_000
+
 function offsetMs(nowMs: number, zone: string): number {
   if (zone === 'UTC') return 0
+  const quarter = Math.floor(nowMs / quarterMs)
+  let known = offsets.get(zone)
+  if (known === undefined || known.size >= mostOffsets) offsets.set(zone, (known = new Map()))
+  let ms = known.get(quarter)
+  if (ms === undefined) known.set(quarter, (ms = offsetAt(quarter * quarterMs, zone)))
+  return ms
+}
+
+function offsetAt(nowMs: number, zone: string): number {
   const format = formats.get(zone) ?? formatOf(zone)
   const text = format.formatToParts(nowMs).find(({ type }) => type === 'timeZoneName')?.value ?? ''
   const [, sign = '+', hours = '0', minutes = '0', seconds = '0'] =

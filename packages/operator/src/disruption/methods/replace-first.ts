@@ -63,17 +63,10 @@ export async function replaceFirst(
       ...(terms && { terms }),
     } as const
     if (removal.stranded.length > 0) {
-      const mayBeFirst = reason === 'Drifted' && mayGoFirst(deps, set)
-      const awaited = mayBeFirst ? awaitedPool(removal, set) : undefined
-      if (mayBeFirst && awaited === undefined) {
-        const after = await without(deps, uncounted(prepared, set), set, signal)
-        // The provisioner launches what follows it, once quotas have room.
-        if (after !== 'failed' && after?.stranded.length === 0 && after.replacements.every(mayLaunch))
-          return outcomeOf(await begin({ ...command, replacements: [], destinations: [] }))
-      }
-      for (const candidate of set)
-        if (awaited === undefined) report.stranded(candidate, removal.stranded)
-        else reportHeld(candidate, awaitedText(awaited))
+      // The provisioner launches what follows it, once quotas have room.
+      if (reason === 'Drifted' && (await goesFirst(deps, prepared, { set, removal, mayLaunch }, signal)))
+        return outcomeOf(await begin({ ...command, replacements: [], destinations: [] }))
+      for (const candidate of set) report.stranded(candidate, removal.stranded)
       continue
     }
     // Nodes for other pods are the provisioner's; this command does not wait for them.
@@ -95,19 +88,35 @@ export async function replaceFirst(
 }
 
 /**
- * The NodePool of these nodes of which quotas leave room for a node for other pods: one that is about to come, or whose
- * launches fail, as that of the next successor would.
+ * Whether quotas leave room for a node of the same NodePool for other pods: it is about to come, or its launches fail, as
+ * that of the next successor would.
  */
-function awaitedPool({ claims }: RemovalResult, set: ReplacedSet): string | undefined {
+function isAwaited({ claims }: RemovalResult, set: ReplacedSet): boolean {
   const pools = new Set(set.map(({ pool }) => pool.metadata.name))
   const moving = new Set(set.flatMap(({ movable }) => movable.map(({ metadata }) => metadata.uid)))
-  return claims.find(
+  return claims.some(
     ({ nodePool, pods }) => pools.has(nodePool) && pods.some(({ metadata }) => !moving.has(metadata.uid)),
-  )?.nodePool
+  )
 }
 
-function awaitedText(pool: string): string {
-  return `it does not go before its successor while other pods wait for a node of NodePool ${pool}`
+/** Whether the nodes go before what replaces them, for which quotas have room then. */
+async function goesFirst(
+  deps: ReplaceFirstParts,
+  prepared: PreparedRemoval,
+  {
+    set,
+    removal,
+    mayLaunch,
+  }: {
+    readonly set: ReplacedSet
+    readonly removal: RemovalResult
+    readonly mayLaunch: (claim: NewClaim) => boolean
+  },
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (!mayGoFirst(deps, set) || isAwaited(removal, set)) return false
+  const after = await without(deps, uncounted(prepared, set), set, signal)
+  return after !== 'failed' && after?.stranded.length === 0 && after.replacements.every(mayLaunch)
 }
 
 function outcomeOf(overtaken: Overtaken | undefined): PassOutcome {
