@@ -46,6 +46,8 @@ export class NodeExplainer {
     isAsked: (stateNode: StateNode) => boolean = () => true,
   ): Promise<readonly NodeDecision[]> {
     const { answers, catalogue, slicing, state } = this.#deps
+    // Without such a node the cloud is not asked for its instance types.
+    if (!state.stateNodes().some(isAsked)) return []
     const listed = await catalogue.read(signal)
     const stateNodes = state.stateNodes()
     answers.retain(new Set(stateNodes.map(({ name }) => name)))
