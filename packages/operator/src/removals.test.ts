@@ -1,4 +1,4 @@
-/** Every place of the operator that deletes, taints or evicts, and what it looks at right before (reports-2.md 1). */
+/** Every place of the operator that deletes, taints, evicts or reboots, and what it looks at right before (reports-2.md 1). */
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,14 +6,14 @@ import { test } from 'node:test'
 
 /** Calls that take something away. */
 const removals =
-  /\b(?:client|kubernetes\.client)\s*\.\s*(?:delete\(\s*(?:kinds|karpenterKinds)\.(?:node|nodeClaim|pod)\b|evict\()|deleter\.delete\(|provider\.delete\(|marks\.taint\(|evictions\.add(?:Forced)?\(/g
+  /\b(?:client|kubernetes\.client)\s*\.\s*(?:delete\(\s*(?:kinds|karpenterKinds)\.(?:node|nodeClaim|pod)\b|evict\()|deleter\.delete\(|provider\.delete\(|provider\.reboot\?\.\(|marks\.taint\(|evictions\.add(?:Forced)?\(/g
 
 /**
  * By file how many such calls there are, and what stands between them and a wrong view. A Node and its instance go by a
  * drain, whose end is read freshly (node/termination/controller.ts), unless nothing of it was ever open to pods.
  */
 const known: Readonly<Record<string, readonly [calls: number, witness: string]>> = {
-  'cloud/provider-layers.ts': [1, 'asks whether the cluster is the one that is known'],
+  'cloud/provider-layers.ts': [2, 'asks whether the cluster is the one that is known'],
   'disruption/commands/command-end.ts': [1, 'whyStays reads the pods of the node freshly before'],
   'disruption/commands/command-start.ts': [1, 'a taint, which is taken off when the command is taken back'],
   'disruption/commands/marks.ts': [1, 'takes the taint off'],
@@ -30,6 +30,10 @@ const known: Readonly<Record<string, readonly [calls: number, witness: string]>>
   'nodeclaim/lifecycle/registration.ts': [1, 'a drain follows'],
   'nodeclaim/lifecycle/standing.ts': [2, 'both Nodes are read freshly; the instance stays'],
   'nodepool/static/deprovisioning.ts': [1, 'a drain follows'],
+  'extensions/repair/controller.ts': [
+    2,
+    'Node, NodeClaim and NodePool are read freshly and lead to the same verdict',
+  ],
   'extensions/podgroup/controller.ts': [3, 'podsOnNode while the taint is on'],
 }
 

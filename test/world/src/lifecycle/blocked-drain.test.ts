@@ -123,7 +123,12 @@ test('a drain can be looked at, pod by pod, with the rule and the deadline', asy
     since,
     deadline: rfc3339(deadlineMs),
     pods: [
-      { namespace: 'default', name: 'kept', rule: { kind: 'doNotDisrupt' }, forcedAt },
+      {
+        namespace: 'default',
+        name: 'kept',
+        rule: { kind: 'doNotDisrupt', by: annotations.doNotDisrupt },
+        forcedAt,
+      },
       {
         namespace: 'default',
         name: 'web-0',
