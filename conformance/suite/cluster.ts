@@ -50,8 +50,11 @@ export class Cluster {
     this.#objects = KubernetesObjectApi.makeApiClient(config)
   }
 
-  create(object: TestObject): Promise<TestObject> {
-    return this.#objects.create(object)
+  /** Waits for a kind that is not served yet, as its CRD was only just applied. */
+  async create(object: TestObject): Promise<TestObject> {
+    return await until(`${object.kind} is served`, 30, () =>
+      this.#objects.create(object).catch(ignoringUnserved),
+    )
   }
 
   /** Applies a JSON merge patch. */
@@ -101,6 +104,10 @@ export async function until<T>(
     if (clock.monotonic() > deadline) throw new Error(`not within ${seconds} s: ${what}`)
     await clock.sleep(pollMs)
   }
+}
+
+function ignoringUnserved(error: unknown): undefined {
+  if (!(error instanceof Error && error.message.startsWith('Failed to fetch resource metadata'))) throw error
 }
 
 export function elapsed(): () => number {
