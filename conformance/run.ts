@@ -16,13 +16,13 @@ const suiteFolder = fileURLToPath(new URL('suite/', import.meta.url))
 
 /** The slowest files start first, so that no lane is still busy long after the others. */
 const longestFirst = [
-  'drain',
+  'cluster-autoscaler-cluster-api',
   'wrong-views',
+  'drain',
   'scale',
   'takeover',
   'cluster-api-spoke',
   'cluster-api-launches',
-  'cluster-autoscaler-cluster-api',
   'manual-deletions',
   'upstream',
   'lifecycle',
@@ -241,7 +241,7 @@ async function runFile(
   const start = clock.monotonic()
   const name = basename(file)
   say(`${name} begins`)
-  const options = ['--test', '--test-concurrency=1', '--test-timeout=180000']
+  const options = ['--test', '--test-concurrency=1', '--test-timeout=480000']
   const child = spawn(process.execPath, [...options, ...ofTests, file], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {

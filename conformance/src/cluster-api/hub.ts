@@ -66,7 +66,7 @@ export const fleet = 'fleet'
 const kubeadmManagers = ['kubeadm-bootstrap-manager', 'kubeadm-control-plane-manager'] as const
 const defaultCapacity = { cpu: '2', memory: '4Gi', pods: '110', 'ephemeral-storage': '20Gi' }
 const pollMs = 100
-const waitMs = 120_000
+const waitMs = 240_000
 
 export class ClusterApiHub {
   readonly client: WatchingKubeClient
@@ -250,7 +250,7 @@ export class ClusterApiHub {
 
   /**
    * Polls until the probe holds.
-   * @throws Error naming `what` after two minutes: three control planes may share two processors.
+   * @throws Error naming `what` after four minutes: four control planes may share two processors.
    */
   async until(what: string, probe: () => Promise<boolean>): Promise<void> {
     const deadline = this.clock.monotonic() + waitMs
