@@ -93,15 +93,19 @@ describe('monitoring', { skip }, () => {
 
   after(async () => {
     if (programs === undefined) return
-    await cluster.delete('apps/v1', 'Deployment', 'monitored', 'default')
-    for (const claim of await cluster.list(karpenter, 'NodeClaim'))
-      await cluster.delete(karpenter, 'NodeClaim', claim.metadata?.name ?? '')
-    await cluster.delete(karpenter, 'NodePool', 'monitored')
-    await cluster.delete(kwok, 'KWOKNodeClass', 'monitored')
-    await until('all nodes are gone', 60, async () => (await cluster.list('v1', 'Node')).length === 0)
-    await controller.end('SIGTERM')
-    await server.stop()
-    rmSync(folder, { recursive: true, force: true })
+    try {
+      await cluster.delete('apps/v1', 'Deployment', 'monitored', 'default')
+      for (const claim of await cluster.list(karpenter, 'NodeClaim'))
+        await cluster.delete(karpenter, 'NodeClaim', claim.metadata?.name ?? '')
+      await cluster.delete(karpenter, 'NodePool', 'monitored')
+      await cluster.delete(kwok, 'KWOKNodeClass', 'monitored')
+      await until('all nodes are gone', 60, async () => (await cluster.list('v1', 'Node')).length === 0)
+    } finally {
+      // A process that is left would keep this file from ending.
+      await controller.end('SIGTERM')
+      await server.stop()
+      rmSync(folder, { recursive: true, force: true })
+    }
     await controlPlane.stop()
   })
 
