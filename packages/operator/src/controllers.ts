@@ -36,7 +36,6 @@ import { reportSync } from './metrics/waiting.ts'
 import { EvictionQueue } from './node/termination/eviction-queue.ts'
 import { NodeHealth } from './node/health.ts'
 import { nodeHydration } from './node/hydration.ts'
-import { surgeAnnotations } from './extensions/surge/annotation-report.ts'
 import { DrainSurge } from './extensions/surge/drain-surge.ts'
 import { NodeTermination } from './node/termination/controller.ts'
 import { NodeClaimConsistency } from './nodeclaim/consistency.ts'
@@ -61,7 +60,7 @@ import { ignoredOverlays } from './nodeoverlay/ignored.ts'
 import { NodePoolCanary } from './nodepool/canary.ts'
 import { TemplateHistory } from './nodepool/template-history.ts'
 import { NodePoolRollout } from './nodepool/rollout.ts'
-import { windowAnnotations } from './extensions/windows/annotation-report.ts'
+import { annotationReport } from './extensions/annotations/annotation-report.ts'
 import { unwrittenConditions } from './extensions/observe/fences.ts'
 import { StaticDeprovisioning } from './nodepool/static/deprovisioning.ts'
 import { StaticProvisioning } from './nodepool/static/provisioning.ts'
@@ -127,7 +126,6 @@ function controllerSpecs(
       ...(caches.deployments !== undefined && { hold: new DrainSurge({ ...parts, evictions }) }),
     }),
     evictions,
-    ...(caches.deployments === undefined ? [] : [surgeAnnotations(caches.deployments, parts.events)]),
     nodeClaimExpiration({ ...parts, deleter }),
     nodeClaimHydration(client, caches, state),
     nodeHydration(client, caches, state),
@@ -172,7 +170,7 @@ function controllerSpecs(
     ...(policyOf(settings).readsAnnotations
       ? [
           nodePoolAnnotations(caches, state, parts.events),
-          windowAnnotations(caches, parts.events),
+          annotationReport(caches, parts.events),
           new NodePoolProgress(parts),
           ignoredOverlays(client, settings, clock),
         ]
@@ -180,7 +178,7 @@ function controllerSpecs(
     new NodePoolRollout(parts),
     new NodePoolCanary(parts),
     ...(policyOf(parts.settings).learns ? [new TemplateHistory(parts)] : []),
-    ...(policyOf(settings).judgesBudgets ? [blockedNodes(explainer, state, metrics)] : []),
+    ...(policyOf(settings).judgesBudgets ? [blockedNodes(explainer, parts)] : []),
     new BrakeReport(parts),
     ...(autoBrake === undefined ? [] : [autoBrake]),
     ...(learning === undefined ? [] : [new NodePoolLearning({ ...parts, learning })]),

@@ -2,15 +2,21 @@
  * After a pause, budgets open over ten minutes: one node of each NodePool, then twice as many every two minutes
  * (wanted.md 5). When a pause ended is read from the objects, so a restart changes nothing.
  */
+import type { NodePool } from '@tenon/api'
 import type { Clock } from '@tenon/runtime'
 import type { Caches } from '../state/caches.ts'
-import type { ClusterState } from '../state/cluster-state.ts'
+import type { Brake } from '../state/pause.ts'
 import type { Command } from './commands/command.ts'
 
 interface Dependencies {
-  readonly caches: Pick<Caches, 'nodePools'>
-  readonly state: Pick<ClusterState, 'brake'>
+  readonly caches: { readonly nodePools: Pick<Caches['nodePools'], 'list'> }
+  readonly state: { readonly brake: Pick<Brake, 'endedMs' | 'holding'> }
   readonly clock: Pick<Clock, 'now'>
+}
+
+/** What matters of a command. */
+interface Begun extends Pick<Command, 'reason'> {
+  readonly candidates: readonly { readonly pool: Pick<NodePool, 'metadata'> }[]
 }
 
 const stepMs = 2 * 60_000
@@ -47,8 +53,9 @@ export class ResumePace {
     return { nodes: 2 ** step, taken, sinceMs, untilMs: sinceMs + stepMs }
   }
 
-  /** A command has begun. */
-  begun({ candidates }: Pick<Command, 'candidates'>): void {
+  /** A command has begun. Repairs wait for no pace, and take no part of it. */
+  begun({ candidates, reason }: Begun): void {
+    if (reason === 'Unhealthy') return
     for (const { pool } of candidates) {
       const { name } = pool.metadata
       const { sinceMs, taken = 0 } = this.stepOf(name) ?? {}

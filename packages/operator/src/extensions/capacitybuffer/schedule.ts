@@ -3,6 +3,7 @@ import {
   type CapacityBuffer,
   conditionOf,
   isConditionTrue,
+  labels,
   type NodeClaim,
   type NodePool,
   ownValue,
@@ -121,13 +122,10 @@ function startOf(claim: NodeClaim): number | undefined {
 
 /** Whether taints and node selector let the pods onto nodes of the NodePool, as far as its template says. */
 function mayServe({ metadata, spec: { template } }: NodePool, spec: PodSpec): boolean {
-  const labels: Readonly<Record<string, string>> = {
-    ...template.metadata?.labels,
-    'karpenter.sh/nodepool': metadata.name,
-  }
+  const known = { ...template.metadata?.labels, [labels.nodePool]: metadata.name }
   const selected = Object.entries(spec.nodeSelector ?? {})
   return (
     untoleratedTaint(template.spec.taints ?? [], spec.tolerations) === undefined &&
-    selected.every(([key, value]) => (ownValue(labels, key) ?? value) === value)
+    selected.every(([key, value]) => (ownValue(known, key) ?? value) === value)
   )
 }

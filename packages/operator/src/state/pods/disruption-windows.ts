@@ -32,7 +32,7 @@ interface Known {
   last?: { readonly sinceMs: number; readonly state: WindowsState }
 }
 
-type Sources = Readonly<{
+export type Sources = Readonly<{
   pods: Pick<Cache<Pod>, 'onChange'>
   namespaces: Pick<Cache<Namespace>, 'onChange'>
 }>
@@ -56,7 +56,9 @@ export class DisruptionWindows {
       else this.#replace(undefined, after)
     })
     namespaces.onChange(({ kind, object }) => {
-      const { name } = object.metadata
+      const { deletionTimestamp, name } = object.metadata
+      // A Namespace is never gone without being deleted first: this view only lacks it.
+      if (kind === 'deleted' && deletionTimestamp === undefined) return
       const before = this.#ofNamespaces.get(name)
       const after = kind === 'deleted' ? undefined : textOf(object)
       if (before === after) return

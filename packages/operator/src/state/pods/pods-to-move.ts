@@ -60,7 +60,9 @@ export class PodsOnNodes {
   #budgets: readonly PodDisruptionBudget[] | undefined
   #version = 0
   /** The nodes that {@link reading} has completed, and when. */
-  #whole: { readonly nodes: readonly StateNode[]; readonly version: number } | undefined
+  #whole:
+    | { readonly nodes: readonly StateNode[]; readonly version: number; readonly untilMs: number }
+    | undefined
 
   constructor(
     caches: Pick<Caches, 'pods' | 'podDisruptionBudgets'>,
@@ -216,13 +218,20 @@ export class PodsOnNodes {
    */
   *reading(nodes: readonly StateNode[]): Generator<undefined, void, undefined> {
     const version = this.#version
-    if (this.#whole?.nodes === nodes && this.#whole.version === version) return
+    const nowMs = this.#clock.now()
+    const whole = this.#whole
+    if (whole?.nodes === nodes && whole.version === version && nowMs < whole.untilMs) return
+    let untilMs = Infinity
     for (const { node } of nodes) {
-      if (node === undefined || this.#known.has(node.metadata.name)) continue
-      this.of(node.metadata.name)
-      yield
+      if (node === undefined) continue
+      let known = this.#known.get(node.metadata.name)
+      if (known === undefined || known.lastsUntilMs <= nowMs) {
+        known = this.#presentOn(node.metadata.name)
+        yield
+      }
+      untilMs = Math.min(untilMs, known.lastsUntilMs)
     }
-    this.#whole = { nodes, version }
+    this.#whole = { nodes, version, untilMs }
   }
 }
 
