@@ -36,7 +36,8 @@ const longestFirst = [
   'packages/engine/src/testing/checker/property',
 ].map((name) => `${name}.test.ts`)
 /** Root hooks would apply to other files of the process, and measurements would include them. */
-const needsOwnProcess = /^(before|after)(Each)?\(|process\.(cpuUsage|memoryUsage|chdir|exitCode)/m
+const needsOwnProcess =
+  /^(before|after)(Each)?\(|process\.(cpuUsage|threadCpuUsage|memoryUsage|chdir|exitCode)/m
 /** Imported by tests of commands that start processes, and wait for them, for sockets and for real time. */
 const startsProcesses = /'node:child_process'|\/(tenon-process|screen)\.test-support\.ts'/
 

@@ -13,9 +13,10 @@ import { webhookKind } from '../src/cluster-api/manifests.ts'
 import { ClusterAutoscalerProcess } from '../src/cluster-autoscaler-process.ts'
 import { deployment, proofKinds } from '../src/scheduling-proof/objects.ts'
 
-/** The arguments of the example manifest, and times that a test can wait for. */
-const args = [
-  '--cloud-provider=clusterapi',
+/** All arguments of the example manifest; with TENON_EXAMPLE_ARGUMENTS=only no others are given. */
+const exampleArgs = ['--cloud-provider=clusterapi']
+/** Times that a test can wait for. */
+const testArgs = [
   '--address=127.0.0.1:0',
   '--scan-interval=1s',
   '--scale-down-delay-after-add=4s',
@@ -23,6 +24,7 @@ const args = [
   '--kube-client-qps=25',
   '--kube-client-burst=50',
 ]
+const args = process.env['TENON_EXAMPLE_ARGUMENTS'] === 'only' ? exampleArgs : [...exampleArgs, ...testArgs]
 const capacity = 'capacity.cluster-autoscaler.kubernetes.io'
 const minSize = 'cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size'
 const maxSize = 'cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size'

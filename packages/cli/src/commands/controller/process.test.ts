@@ -150,7 +150,7 @@ test('OPS-13 OPS-15 OPS-19 OPS-51 OPS-52 OPS-94 probes and logs of a process, be
 
   const since = performance.now()
   assert.deepEqual(await controller.end('SIGTERM'), { code: 0, signal: null }, controller.err())
-  assert.ok(performance.now() - since < 3000)
+  assert.ok(performance.now() - since < 10_000)
   assert.equal(await lease(), '', 'the lease is given back')
   const last = linesOf(controller).slice(before.length)
   assert.ok(last.some(({ message, caller }) => message === 'stopping' && caller !== undefined))

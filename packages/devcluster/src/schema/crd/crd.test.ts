@@ -525,12 +525,12 @@ test('RPT-51 a pattern that backtracks elsewhere answers at once, in patterns an
   const text = `${'a'.repeat(100_000)}b`
   const slowest = aPool({ pattern: text, rule: text, found: text })
   const runsMs = Array.from({ length: 5 }, () => {
-    const startMs = performance.now()
+    const start = process.threadCpuUsage()
     assert.deepEqual(
       definition.validate(slowest, undefined).map(({ field }) => field),
       ['spec.pattern', 'spec.rule', 'spec.found'],
     )
-    return performance.now() - startMs
+    return process.threadCpuUsage(start).user / 1000
   })
   const fastestMs = Math.min(...runsMs)
   assert.ok(fastestMs < 150, `${fastestMs} ms for three expressions`)
