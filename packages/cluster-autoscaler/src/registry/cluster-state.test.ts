@@ -95,6 +95,7 @@ test('CAS-27 upcoming nodes are counted while a request is live and the group is
   assert.equal(registry.upcomingOf('a', startMs), 6)
 
   const without = aRegistry()
+  observe(without, { ...facts, groups: [aGroup('a', 1)], afterMs: -2 * minute })
   observe(without, facts)
   assert.equal(without.upcomingOf('a', startMs), 0)
 
@@ -321,6 +322,16 @@ test('trap 10: after a restart nodes that still start up are upcoming without a 
   const nodesLater = [aNode('a-0'), aNode('a-starting', { ready: true })]
   observe(registry, { ...facts, nodes: nodesLater, afterMs: 16 * minute })
   assert.equal(registry.upcomingOf('a', startMs + 16 * minute), 0)
+})
+
+test('trap 10: a size written before a restart is upcoming while its members are being made, but not for ever', () => {
+  const registry = aRegistry()
+  const instances = new Map([['a', [anInstance('a-0'), anInstance('new-0', { state: 'creating' })]]])
+  const facts = { groups: [aGroup('a', 6)], nodes: [aNode('a-0')], instances }
+  observe(registry, facts)
+  assert.equal(registry.upcomingOf('a', startMs), 5)
+  observe(registry, { ...facts, afterMs: 2 * minute })
+  assert.equal(registry.upcomingOf('a', startMs + 2 * minute), 1)
 })
 
 test('an instance that lost its node is not upcoming', () => {

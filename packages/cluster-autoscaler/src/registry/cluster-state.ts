@@ -2,7 +2,7 @@
  * The state of groups that is kept between loops: upcoming nodes, health and back-off (cluster-autoscaler.md 2.4, 2.5,
  * 2.7, 2.8). Pure: time and facts are arguments.
  */
-import type { GroupInstance } from '@tenon/provider'
+import type { GroupInstance, NodeGroup } from '@tenon/provider'
 import { durationText } from '@tenon/runtime'
 import { type LoopView, noGroups } from '../model.ts'
 import type { RegistryOptions } from '../options/options.ts'
@@ -51,6 +51,8 @@ export type UnregisteredRemoval =
 export type Safety = 'safe' | 'unhealthy' | 'backoff'
 
 const deletionMemoryMs = 5 * 60_000
+/** After a start: how long members may still be made for a size that was written before it. */
+const settlingMs = 2 * 60_000
 
 export class ClusterStateRegistry {
   readonly #options: RegistryOptions
@@ -68,7 +70,10 @@ export class ClusterStateRegistry {
     maxStartupMs: () => 0,
     isLong: () => false,
   })
+  #firstMs: number | undefined
   #lastMs: number | undefined
+  /** Numbers of members by group id; absent if unknown. */
+  #memberCounts: ReadonlyMap<string, number> = new Map()
   #ranges = new Map<string, AcceptableRange>()
   #incorrect = new Map<string, IncorrectSize>()
 
@@ -82,6 +87,8 @@ export class ClusterStateRegistry {
     this.#index = index
     const elapsedMs = Math.max(0, nowMs - (this.#lastMs ?? nowMs))
     this.#lastMs = nowMs
+    this.#firstMs ??= nowMs
+    this.#memberCounts = new Map([...instances].map(([groupId, members]) => [groupId, members.length]))
     for (const groupId of index.holds.keys())
       if (this.#isPaused(groupId)) this.#requests.extend(groupId, elapsedMs)
     this.#unregistered.update({
@@ -161,8 +168,8 @@ export class ClusterStateRegistry {
 
   /**
    * The number of upcoming nodes on which pods can be placed. Without a request, as after a restart, only those that
-   * are proven: starting instances and nodes that are not ready yet. Otherwise a restart would request the same nodes
-   * again.
+   * are proven: starting instances, nodes that are not ready yet, and soon after the start members that nobody has made
+   * yet. Otherwise a restart would request the same nodes again.
    */
   upcomingOf(groupId: string, nowMs: number): number {
     const group = this.#index.groups.get(groupId)
@@ -173,7 +180,8 @@ export class ClusterStateRegistry {
     const starting = this.#unregistered
       .of(groupId)
       .filter((instance) => isStarting(instance) && !this.#isTooOld(instance, nowMs))
-    return Math.min(missing, starting.length + (readiness?.notStarted.length ?? 0))
+    const unmade = this.#unmade(group, nowMs)
+    return Math.min(missing, starting.length + (readiness?.notStarted.length ?? 0) + unmade)
   }
 
   /**
@@ -230,6 +238,13 @@ export class ClusterStateRegistry {
       if (spare <= 0) return [{ kind: 'atMinimum', groupId: group.id, count: old.length }]
       return [{ kind: 'remove', groupId: group.id, instances: old.slice(0, spare) }]
     })
+  }
+
+  /** Members that a size written before the start still lacks, as Cluster API makes Machines only after the write. */
+  #unmade({ id, targetSize }: Pick<NodeGroup, 'id' | 'targetSize'>, nowMs: number): number {
+    const members = this.#memberCounts.get(id)
+    const isSettling = nowMs < (this.#firstMs ?? nowMs) + settlingMs
+    return members === undefined || !isSettling ? 0 : Math.max(0, targetSize - members)
   }
 
   #isTooOld(
