@@ -1,7 +1,9 @@
 /**
  * Runs all tests of packages and checks, or those whose paths contain one of the given words. Most files share
  * a process: loading and warming up the code costs more than most tests. Arguments with a dash are passed to
- * Node's test runner. Prints one report, and exits 1 if a test fails.
+ * Node's test runner. Prints one report, and exits 1 if a test fails. With TENON_RUN_AGAIN=1 a few files that failed
+ * run once more with nothing beside them, and only what fails again counts: where a change lands, a busy host must not
+ * stop it.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -20,6 +22,8 @@ const filesPerProcess = 32
 const waitingLanes = 2
 const lanes = Number(process.env['TENON_TEST_PROCESSES'] ?? availableParallelism() + waitingLanes)
 const slowestTold = 10
+/** More than these failed because of the change, not because of the host. */
+const mostRunAgain = 4
 /** For a process that does not end, for example because of a pending timer. */
 const processLimitMs = 20 * 60_000
 /** The slowest files start first, each in its own process. */
@@ -164,6 +168,7 @@ async function main(): Promise<number> {
   report.pipe(process.stdout)
   const totals = new Map<string, number>(counted.map((name) => [name, 0]))
   const failed: string[] = []
+  const failedFiles = new Set<string>()
   const msOfFile = new Map<string, number>()
   let started = 0
   // While one of these waits, the others use the processors.
@@ -180,6 +185,7 @@ async function main(): Promise<number> {
       }
       if (code === 0) continue
       const isTold = events.some(({ type }) => type === 'test:fail')
+      for (const file of isTold ? filesOf(events) : batch.files) failedFiles.add(file)
       failed.push(
         `${batch.name} ended ${code === undefined ? 'by force' : `with exit code ${code}`}` +
           (isTold ? '' : `, while one of these ran: ${batch.files.join(' ')}`),
@@ -199,10 +205,31 @@ async function main(): Promise<number> {
   const slowest = [...msOfFile].sort(([, a], [, b]) => b - a).slice(0, slowestTold)
   for (const [file, ms] of slowest) tell(`${(ms / 1000).toFixed(1)} s in ${relative(root, file)}`)
   for (const sentence of failed) tell(sentence)
+  const isRunAgain = process.env['TENON_RUN_AGAIN'] === '1' && failedFiles.size <= mostRunAgain
+  let failedAgain = isRunAgain ? 0 : failed.length
+  for (const file of isRunAgain ? failedFiles : []) {
+    const { events, output, code } = await runBatch(
+      { name: file, files: [file] },
+      options,
+      join(folder, `${started++}.jsonl`),
+    )
+    if (output !== '') process.stdout.write(output)
+    if (code !== 0) {
+      failedAgain++
+      for (const event of events) if (!isCount(event)) report.write(event)
+    }
+    tell(`run again, alone: ${file} ${code === 0 ? 'passed' : 'failed'}`)
+  }
   const isPrinted = new Promise((done) => report.once('end', done))
   report.end()
   await isPrinted
-  return failed.length === 0 ? 0 : 1
+  return failedAgain === 0 ? 0 : 1
+}
+
+/** Files of the tests that failed. */
+function filesOf(events: readonly TestEvent[]): readonly string[] {
+  const failures = events.flatMap((event) => (event.type === 'test:fail' ? [event.data.file] : []))
+  return failures.flatMap((file) => (file === undefined ? [] : [relative(root, file)]))
 }
 
 /** Totals of one process would be mistaken for the overall ones. */
