@@ -98,13 +98,13 @@ async function bootSteps(options: BootOptions, signal: AbortSignal): Promise<Boo
       : [`--runtime-config=${features.apis.map((api) => `${api}=true`).join()}`]),
   ])
   const probe: ApiProbe = { endpoint, token: credentials.adminToken, clock }
-  // The API server serves requests seconds before it is ready, and the others need no more to start.
   const version = (JSON.parse(await waitForPath(probe, '/version', signal)) as { gitVersion: string })
     .gitVersion
   writeKubeconfigs(credentials, endpoint)
+  // Before, its rights do not exist, and kube-controller-manager ends when it is refused for 10 s.
+  await waitForPath(probe, '/readyz', signal)
   start('kube-controller-manager', [...controllerManagerArguments(credentials), ...gates])
   start('kube-scheduler', [...schedulerArguments(credentials), ...gates])
-  await waitForPath(probe, '/readyz', signal)
   const stages = join(folder, 'kwok', 'stages.yaml')
   writeFileSync(stages, kwokStages(version))
   // Otherwise kwok also reads a configuration in the user's home.
