@@ -1,4 +1,4 @@
-/** Copies the pictures of docs/console.md from those that the page's tests take of a running cluster. */
+/** Copies the pictures of the README and docs/console.md from those that the page's tests take of a running cluster. */
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,6 +7,7 @@ import { repositoryRoot } from './repository-root.ts'
 /** Names in the documents, and in the tests. */
 const pictures = new Map([
   ['console-overview', 'overview-light-1280'],
+  ['console-overview-dark', 'overview-dark-1280'],
   ['console-pods', 'stuck-pods'],
   ['console-what-if', 'what-if-simulated'],
 ])
