@@ -145,12 +145,14 @@ async function main(): Promise<number> {
  */
 async function againAlone(failed: readonly Outcome[], given: Arguments): Promise<readonly Outcome[]> {
   if (process.env['TENON_RUN_AGAIN'] !== '1' || failed.length > mostRunAgain) return failed
-  const outcomes: Outcome[] = []
-  for (const { file } of failed) {
-    say(`FAILED among others, run again alone: ${file}`)
-    outcomes.push(...(await runLane([file], given)))
+  const still: Outcome[] = []
+  for (const outcome of failed) {
+    say(`FAILED among others, run again alone: ${outcome.file}`)
+    const [again] = await runLane([outcome.file], given)
+    // Undefined if it was interrupted.
+    if (again?.code !== 0) still.push(outcome)
   }
-  return outcomes.filter(({ code }) => code !== 0)
+  return still
 }
 
 const nameOf = (file: string): string => basename(file, '.test.ts')
