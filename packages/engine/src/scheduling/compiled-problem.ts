@@ -35,6 +35,7 @@ import {
   confinements,
   poolOrder,
   roomsOf,
+  SharedRows,
   type Template,
   type TemplateContext,
 } from './claims/pool-template.ts'
@@ -73,6 +74,7 @@ export class CompiledProblem {
   readonly malformedShapes = new Map<number, string>()
   #onTheirWay: readonly Launch[] | undefined
   #podsByShape: readonly { readonly shape: PodShape; readonly pods: number }[] | undefined
+  readonly #rows = new SharedRows()
   readonly #poolIndex = new Map<Template, number>()
   readonly #poolOf = new Map<Template, CompiledPool>()
   readonly #unavailableRows = new Map<CompiledPool, readonly UnavailableRow[]>()
@@ -274,17 +276,19 @@ export class CompiledProblem {
 
   #compilePools(reader: TypeReader): readonly CompiledPool[] {
     const pools: CompiledPool[] = []
-    // Several pools often sell the same types.
+    // Several pools often sell the same types: what follows from these is worked out once for each list.
     const reported = new Set<InstanceType>()
+    const lists = new Set<CompiledPool['types']>()
     for (const input of this.problem.pools) {
       try {
-        pools.push(
-          compilePool(input, reader, (type, problem) => {
-            if (reported.has(type)) return
-            reported.add(type)
-            this.malformed.push({ kind: 'InstanceType', name: nameOf(type), problem: problemText(problem) })
-          }),
-        )
+        const pool = compilePool(input, reader, (type, problem) => {
+          if (reported.has(type)) return
+          reported.add(type)
+          this.malformed.push({ kind: 'InstanceType', name: nameOf(type), problem: problemText(problem) })
+        })
+        const types = [...lists].find((each) => sameItems(each, pool.types)) ?? pool.types
+        lists.add(types)
+        pools.push({ ...pool, types })
       } catch (error) {
         const name = input.nodePool.metadata?.name ?? ''
         this.malformed.push({ kind: 'NodePool', name, problem: problemText(error) })
@@ -326,12 +330,13 @@ export class CompiledProblem {
 
   #templateContext(): TemplateContext {
     const { states, space, daemons, attachments, servedResources, problem } = this
+    const rows = this.#rows
     const quotas = problem.quotas.flatMap(({ limits, selector, usage }, quota) => {
       const selection = nodeSelection(selector)
       const left = difference(limits, usage)
       return selection === undefined ? [] : [{ quota, selection, left, nodes: problem.shapeOf.length }]
     })
-    return { states, space, daemons, attachments, servedResources, policy: problem.policy, quotas }
+    return { states, rows, space, daemons, attachments, servedResources, policy: problem.policy, quotas }
   }
 
   #compileShapes(shapes: PodShapes): readonly (PodShape | undefined)[] {
@@ -357,7 +362,7 @@ export class CompiledProblem {
 
   /** Adds every resource to the space, before vectors are built. */
   #learnResources(pools: readonly CompiledPool[]): void {
-    for (const { types } of pools)
+    for (const types of new Set(pools.map((pool) => pool.types)))
       for (const { type, groups } of types) {
         this.space.add(type.capacity)
         for (const { allocatable } of groups) this.space.add(allocatable)
@@ -395,6 +400,10 @@ export class CompiledProblem {
 }
 
 const isOfBuffer = ({ origin }: PodShape): boolean => origin === 'buffer'
+
+function sameItems<T>(a: readonly T[], b: readonly T[]): boolean {
+  return a.length === b.length && a.every((item, index) => item === b[index])
+}
 
 /** The name of an instance type that may be invalid. */
 function nameOf(type: unknown): string {

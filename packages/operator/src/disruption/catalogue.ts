@@ -24,6 +24,7 @@ interface Dependencies {
 /** A NodePool of this provider; without types when they cannot be listed now. */
 interface ListedPool {
   readonly pool: NodePool
+  /** By name. NodePools that offer the same types share a map (scale.md 2). */
   readonly types: ReadonlyMap<string, InstanceType>
 }
 
@@ -40,12 +41,13 @@ export class CatalogueReader {
   async read(signal: AbortSignal): Promise<Catalogue> {
     const { caches, state, provider, logger } = this.#deps
     const pools = caches.nodePools.list().filter((pool) => state.isManaged(pool))
+    const typesByName = sharedByName()
     const listed = await Promise.all(
       pools.map(async (pool): Promise<readonly [string, ListedPool]> => {
         const { name } = pool.metadata
         try {
           const types = await provider.getInstanceTypes(pool, signal)
-          return [name, { pool, types: new Map(types.map((type) => [type.name, type])) }]
+          return [name, { pool, types: typesByName(types) }]
         } catch (error) {
           if (signal.aborted) throw error
           const fields = { NodePool: { name }, error }
@@ -56,6 +58,20 @@ export class CatalogueReader {
       }),
     )
     return new Map(listed)
+  }
+}
+
+/** Makes maps by name, one for lists of the same types. */
+function sharedByName(): (types: readonly InstanceType[]) => ReadonlyMap<string, InstanceType> {
+  const made: ReadonlyMap<string, InstanceType>[] = []
+  return (types) => {
+    const known = made.find(
+      (each) => each.size === types.length && types.every((type) => each.get(type.name) === type),
+    )
+    if (known !== undefined) return known
+    const byName = new Map(types.map((type) => [type.name, type]))
+    made.push(byName)
+    return byName
   }
 }
 

@@ -14,6 +14,7 @@ import { portsFree, type Template, type TypeRow } from './pool-template.ts'
 import { type Amounts, amountsFit, frontierOf, sumFits } from '../pods/resource-space.ts'
 import { allowsNewHost } from '../topology/node-filter.ts'
 import type { Narrowing } from '../topology/domain-choices.ts'
+import { knownOr } from '../memoized.ts'
 
 export interface ClaimClass {
   readonly index: number
@@ -48,6 +49,7 @@ export class ClaimClasses {
   readonly #classes = new Map<string, ClaimClass>()
   readonly #allowed = new Map<string, number>()
   readonly #allowedIds = new WeakMap<readonly TypeRow[], number>()
+  readonly #frontiers = new WeakMap<readonly TypeRow[], readonly TypeRow[]>()
   readonly #narrowed = new Map<number, ClaimClass | undefined>()
   readonly #sold = new Map<StateId, Map<Sale, AllowedOfferings>>()
   readonly #unpriced = new Map<number, ClaimClass | undefined>()
@@ -234,19 +236,27 @@ export class ClaimClasses {
     if (known !== undefined) return known
     const requirements = this.#states.get(state)
     const candidates = from !== undefined && from.allowed === allowed ? from.rows : allowed
-    const rows = candidates.filter(
-      (row) => meets(row.type, requirements) && this.#openings(state, row.group.sale).indexes.length > 0,
-    )
+    // The rows of a template meet its requirements.
+    const rows =
+      state === template.state
+        ? candidates
+        : sameIfAll(
+            candidates,
+            (row) =>
+              meets(row.type, requirements) && this.#openings(state, row.group.sale).indexes.length > 0,
+          )
     const isPriced = ({ group }: TypeRow) =>
       group.offerings[this.#openings(state, group.sale).indexes[0] ?? -1]?.pricePerHour !== undefined
-    const priced = rows.filter(isPriced)
+    const priced = sameIfAll(rows, isPriced)
+    const inFrontier = priced.length > 0 ? priced : rows
     const created: ClaimClass = {
       index: this.#classes.size,
       template,
       state,
       allowed,
-      rows: rows.length === candidates.length ? candidates : rows,
-      frontier: frontierOf(priced.length > 0 ? priced : rows),
+      rows,
+      // Templates share their rows.
+      frontier: knownOr(this.#frontiers, inFrontier, () => frontierOf(inFrontier)),
       isPriced: priced.length > 0,
       hasMinValues: [...requirements.values()].some((set) => set.minValues !== undefined),
       hasReservations:
@@ -268,6 +278,11 @@ export class ClaimClasses {
     }
     return id
   }
+}
+
+/** The items that pass; the same list if all do. */
+function sameIfAll<T>(items: readonly T[], passes: (item: T) => boolean): readonly T[] {
+  return items.every(passes) ? items : items.filter(passes)
 }
 
 /** The rows that hold `amounts`. */

@@ -21,8 +21,8 @@ interface Profile {
 /** A pool with the profiles of its types. */
 interface PoolProfiles {
   readonly pool: CompiledPool
-  /** Types that meet the pool's requirements. */
-  readonly types: readonly CompiledType[]
+  /** Types that meet the pool's requirements; computed on first use. */
+  types: readonly CompiledType[] | undefined
   /** Profiles by the keys that are read. */
   readonly byKeys: Map<string, readonly Profile[]>
 }
@@ -51,12 +51,8 @@ export class DomainUniverse {
   constructor(pools: readonly CompiledPool[], wellKnown: ReadonlySet<string>, roomsOf: RoomsOf) {
     this.#wellKnown = wellKnown
     this.#roomsOf = roomsOf
-    this.#pools = pools.map((pool) => ({
-      pool,
-      types: pool.types.filter(({ requirements }) => overlaps(requirements, pool.requirements)),
-      byKeys: new Map(),
-    }))
-    for (const { types } of this.#pools)
+    this.#pools = pools.map((pool) => ({ pool, types: undefined, byKeys: new Map() }))
+    for (const types of new Set(pools.map((pool) => pool.types)))
       for (const { requirements, sold } of types)
         for (const terms of [requirements, ...sold]) for (const key of terms.keys()) this.#typeKeys.add(key)
   }
@@ -120,14 +116,18 @@ export class DomainUniverse {
     return profile.rooms
   }
 
-  #profilesOf({ pool, types, byKeys }: PoolProfiles, all: readonly string[]): readonly Profile[] {
+  #profilesOf(profilesOfPool: PoolProfiles, all: readonly string[]): readonly Profile[] {
+    const { pool, byKeys } = profilesOfPool
     // Keys without requirements of types are left to the pool.
     const keys = [...new Set(all)].filter((key) => this.#typeKeys.has(key)).toSorted()
     const name = keys.join('\n')
     let profiles = byKeys.get(name)
     if (profiles === undefined) {
       const distinct = new Map<string, Profile>()
-      for (const type of types)
+      profilesOfPool.types ??= pool.types.filter(({ requirements }) =>
+        overlaps(requirements, pool.requirements),
+      )
+      for (const type of profilesOfPool.types)
         for (const [identity, says] of this.#profilesOfType(type, name, keys)) {
           const known = distinct.get(identity)
           if (known !== undefined) known.types.push(type)

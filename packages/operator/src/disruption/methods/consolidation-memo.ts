@@ -42,7 +42,11 @@ type NodeView = Pick<
 
 type CandidateGroups = NonNullable<ConsolidationResult['groups']>
 
-type Prices = ReadonlyMap<string, readonly PricePerHour[]>
+/** By NodePool. Those that share their types share their prices. */
+type Prices = ReadonlyMap<string, TypePrices>
+
+/** Prices of the offerings of each type; undefined for those that are not available. */
+type TypePrices = ReadonlyMap<string, readonly PricePerHour[]>
 
 type CandidateView = Pick<
   Candidate,
@@ -272,32 +276,54 @@ export function isSameBudget(a: ReadonlyMap<string, number>, b: ReadonlyMap<stri
 const leftOf = ({ pool }: CandidateView, budgets: ReadonlyMap<string, number>): number =>
   budgets.get(pool.metadata.name) ?? 0
 
-/** Prices of offerings by NodePool and type; undefined for those that are not available. */
 function pricesOf(catalogue: Catalogue): Prices {
-  const prices = new Map<string, readonly PricePerHour[]>()
-  for (const [pool, { types }] of catalogue)
-    for (const { name, offerings } of types.values())
-      prices.set(
-        `${pool}/${name}`,
-        offerings.map(({ available, pricePerHour }) => (available ? pricePerHour : undefined)),
-      )
-  return prices
+  const known = new Map<unknown, TypePrices>()
+  return new Map(
+    Array.from(catalogue, ([pool, { types }]) => {
+      const prices =
+        known.get(types) ??
+        new Map(
+          Array.from(types, ([name, { offerings }]) => [
+            name,
+            offerings.map(({ available, pricePerHour }) => (available ? pricePerHour : undefined)),
+          ]),
+        )
+      known.set(types, prices)
+      return [pool, prices]
+    }),
+  )
 }
 
 function isCheaper(now: Prices, before: Prices): boolean {
-  for (const [type, prices] of now) {
-    const known = before.get(type)
-    if (prices.some((price, at) => comparePrices(price, known?.[at]) < 0)) return true
+  const noCheaper = new Map<TypePrices, TypePrices | undefined>()
+  for (const [pool, types] of now) {
+    const known = before.get(pool)
+    if (noCheaper.has(types) && noCheaper.get(types) === known) continue
+    for (const [type, prices] of types) {
+      const all = known?.get(type)
+      if (prices.some((price, at) => comparePrices(price, all?.[at]) < 0)) return true
+    }
+    noCheaper.set(types, known)
   }
   return false
 }
 
 /** The lower price of each offering that is still listed. */
 function lowest(now: Prices, before: Prices): Prices {
+  const found = new Map<TypePrices, { readonly known: TypePrices | undefined; readonly least: TypePrices }>()
   return new Map(
-    Array.from(now, ([type, prices]) => {
-      const known = before.get(type)
-      return [type, prices.map((price, at) => lowestPrice([price, known?.[at]]))]
+    Array.from(now, ([pool, types]) => {
+      const known = before.get(pool)
+      let last = found.get(types)
+      if (last === undefined || last.known !== known) {
+        const leastOf = (type: string, prices: readonly PricePerHour[]) => {
+          const all = known?.get(type)
+          return prices.map((price, at) => lowestPrice([price, all?.[at]]))
+        }
+        last = { known, least: new Map(Array.from(types, ([type, prices]) => [type, leastOf(type, prices)])) }
+        found.set(types, last)
+      }
+      return [pool, last.least]
     }),
   )
 }
