@@ -286,6 +286,17 @@ export class World {
     when: 'before' | 'after' = 'after',
     settings: Partial<Settings> = {},
   ): Promise<RunningOperator> {
+    const running = await this.startStandby(crashAt, when, settings)
+    running.operator.lead()
+    return running
+  }
+
+  /** Starts an operator that only follows the cluster until it is told to lead. */
+  async startStandby(
+    crashAt = Number.POSITIVE_INFINITY,
+    when: 'before' | 'after' = 'after',
+    settings: Partial<Settings> = {},
+  ): Promise<RunningOperator> {
     const { clock } = this
     const { rate } = this.#options
     const random = this.#random.fork(`operator-${this.#operators++}`)
@@ -320,7 +331,6 @@ export class World {
     const observing = operator.observe()
     await clock.advanceUntil(() => operator.waitingFor.length === 0, 60_000)
     await observing
-    operator.lead()
     return { operator, process }
   }
 

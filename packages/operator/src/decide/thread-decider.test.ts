@@ -14,6 +14,15 @@ const options = { clock: new SystemClock(), turns: eventLoopTurns, logger: silen
 const never = new AbortController().signal
 const inAMinute = { deadlineMs: 60_000, signal: never }
 
+/** A look at all 15,000 nodes: `LOOK_NODES=15000`. */
+const lookedAtNodes = Number(process.env['LOOK_NODES'] ?? 4000)
+
+/** Milliseconds of CPU that all threads but this one have used. */
+function otherCpuMs(): number {
+  const [all, own] = [process.cpuUsage(), process.threadCpuUsage()]
+  return (all.user + all.system - own.user - own.system) / 1000
+}
+
 /** Pods a spread over zones, pods b next to bound ones, pods c that fit nowhere, pods d of any kind. */
 function aBusyCluster(): SchedulingInput {
   const selector = { matchLabels: { app: 'a' } }
@@ -106,12 +115,24 @@ describe('deciding in a thread', () => {
     assert.ok(answer?.kind === 'consolidation' && answer.moves[0]?.candidates.length === 9)
   })
 
-  test('pods that wait do not wait for a question, which is left unanswered', async () => {
-    const { input, question } = aQuestion(2000)
-    const survey = { ...question, search: 'survey' as const }
-    const answer = decider.examine(input, survey, inAMinute)
+  test('SCA-3 pods that wait do not wait for a full look at all nodes, which is left unanswered', async () => {
+    const { input, question } = aQuestion(lookedAtNodes)
+    const look = { ...question, search: 'global' as const }
     const decision = anInput([aPod('p', '1')])
+    // Its thread runs.
+    await decider.decide(decision, inAMinute)
+    let isOver = false
+    const answer = decider.examine(input, look, inAMinute).finally(() => {
+      isOver = true
+    })
+    // The thread has begun once it has worked for longer than it takes to receive the problem.
+    const begun = otherCpuMs() + 100
+    while (!isOver && otherCpuMs() < begun) await eventLoopTurns.next()
+    assert.equal(isOver, false, 'the look takes longer')
+    const before = otherCpuMs()
     assert.deepEqual(await decider.decide(decision, inAMinute), schedule(decision))
+    const tookMs = otherCpuMs() - before
+    assert.ok(tookMs <= 1000, `${tookMs} ms of CPU time of other threads`)
     assert.equal(await answer, undefined)
   })
 
