@@ -317,6 +317,21 @@ describe('the charts', () => {
     }
   })
 
+  test('the heap gets three quarters of the memory limit, in any unit, and nothing without one', async () => {
+    const heapOf = async (memory: string | number | null) => {
+      const all = await env({ controller: { resources: { limits: { memory } } } })
+      return all.find(({ name }) => name === 'NODE_OPTIONS')?.value
+    }
+    assert.equal(await heapOf('768Mi'), '--max-old-space-size=576')
+    assert.equal(await heapOf('1.5Gi'), '--max-old-space-size=1152')
+    assert.equal(await heapOf('2G'), '--max-old-space-size=1430')
+    assert.equal(await heapOf(1_073_741_824), '--max-old-space-size=768')
+    assert.equal(await heapOf(null), undefined)
+    const own = { name: 'NODE_OPTIONS', value: '--max-old-space-size=100' }
+    const last = (await env({ controller: { env: [own] } })).findLast(({ name }) => name === own.name)
+    assert.equal(last?.value, own.value, 'the one of the user wins')
+  })
+
   test('OPS-58 a digest stands behind the tag', async () => {
     const digest = `sha256:${'0123456789abcdef'.repeat(4)}`
     const image = async (values: Values) => (await podSpec(values)).containers[0]?.image

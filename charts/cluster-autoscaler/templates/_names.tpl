@@ -132,3 +132,14 @@ clusterapi:{{ join "," $parts }}
   verbs: [get]
 {{- end }}
 {{- end -}}
+
+{{/* The heap gets three quarters of the memory limit: buffers and code are outside of it. Empty without a limit. */}}
+{{- define "cluster-autoscaler.nodeOptions" -}}
+{{- $limits := (. | default dict).limits | default dict -}}
+{{- $limit := ternary (printf "%.0f" $limits.memory) (toString (default "" $limits.memory)) (kindIs "float64" $limits.memory) -}}
+{{- if regexMatch "^[0-9]+(\\.[0-9]+)?([KMG]i|[kMG])?$" $limit -}}
+{{- $factors := dict "" 1 "k" 1e3 "M" 1e6 "G" 1e9 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 -}}
+{{- $bytes := mulf (float64 (regexFind "^[0-9.]+" $limit)) (get $factors (regexFind "[A-Za-z]*$" $limit)) -}}
+--max-old-space-size={{ divf (mulf $bytes 0.75) 1048576 | floor | int }}
+{{- end -}}
+{{- end }}

@@ -86,6 +86,10 @@
       containerName: controller
       divisor: '0'
       resource: limits.memory
+{{- with include "tenon.nodeOptions" .Values.controller.resources }}
+- name: NODE_OPTIONS
+  value: {{ . }}
+{{- end }}
 - name: CPU_REQUESTS
   valueFrom:
     resourceFieldRef:
@@ -151,4 +155,15 @@
 {{- with include "tenon.providerEnv" . }}
 {{ . }}
 {{- end }}
+{{- end }}
+
+{{/* The heap gets three quarters of the memory limit: buffers and code are outside of it. Empty without a limit. */}}
+{{- define "tenon.nodeOptions" -}}
+{{- $limits := (. | default dict).limits | default dict -}}
+{{- $limit := ternary (printf "%.0f" $limits.memory) (toString (default "" $limits.memory)) (kindIs "float64" $limits.memory) -}}
+{{- if regexMatch "^[0-9]+(\\.[0-9]+)?([KMG]i|[kMG])?$" $limit -}}
+{{- $factors := dict "" 1 "k" 1e3 "M" 1e6 "G" 1e9 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 -}}
+{{- $bytes := mulf (float64 (regexFind "^[0-9.]+" $limit)) (get $factors (regexFind "[A-Za-z]*$" $limit)) -}}
+--max-old-space-size={{ divf (mulf $bytes 0.75) 1048576 | floor | int }}
+{{- end -}}
 {{- end }}
