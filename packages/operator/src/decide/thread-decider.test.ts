@@ -121,14 +121,14 @@ describe('deciding in a thread', () => {
     const decision = anInput([aPod('p', '1')])
     // Its thread runs.
     await decider.decide(decision, inAMinute)
-    let isOver = false
+    const progress = { isOver: false }
     const answer = decider.examine(input, look, inAMinute).finally(() => {
-      isOver = true
+      progress.isOver = true
     })
     // The thread has begun once it has worked for longer than it takes to receive the problem.
     const begun = otherCpuMs() + 100
-    while (!isOver && otherCpuMs() < begun) await eventLoopTurns.next()
-    assert.equal(isOver, false, 'the look takes longer')
+    while (!progress.isOver && otherCpuMs() < begun) await eventLoopTurns.next()
+    assert.equal(progress.isOver, false, 'the look takes longer')
     const before = otherCpuMs()
     assert.deepEqual(await decider.decide(decision, inAMinute), schedule(decision))
     const tookMs = otherCpuMs() - before

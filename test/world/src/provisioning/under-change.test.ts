@@ -18,7 +18,7 @@ const batchMs = 1 * seconds
 function fill(stage: Stage): readonly string[] {
   const amounts = { cpu: '4', memory: '16Gi', pods: '110' }
   const at = rfc3339(stage.now)
-  const ready = { type: 'Ready', status: 'True', reason: 'Kubelet', message: '' }
+  const ready = { type: 'Ready', status: 'True' as const, reason: 'Kubelet', message: '' }
   const conditions = [{ ...ready, lastHeartbeatTime: at, lastTransitionTime: at }]
   const pods: string[] = []
   for (let n = 0; n < nodes; n++) {
