@@ -9,7 +9,7 @@ export {
   type MemoryLimit,
 } from './metrics/framework/framework-process.ts'
 export type { BuildInfo } from './metrics/metrics.ts'
-export { metricTable } from './metrics/metrics.ts'
+export { metricTable, reduceDetail } from './metrics/metrics.ts'
 export { formerTemplates, type FormerTemplate } from './nodepool/template-history.ts'
 export { Operator, type OperatorDependencies } from './operator.ts'
 export { metricsHandler, type ProbeOptions, probesHandler, scrapeHandler } from './probes/probes.ts'

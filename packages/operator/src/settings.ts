@@ -116,6 +116,8 @@ export interface Policy {
   readonly readsAnnotations: boolean
   /** Nodes are repaired as wanted.md 2 says: the replacement first where the kubelet reports, and never whole zones. */
   readonly plansRepairs: boolean
+  /** When memory runs short, metrics go on with reduced detail (scale.md 2). */
+  readonly reducesMetrics: boolean
 }
 
 const policies: Readonly<Record<Settings['compatibility'], Policy>> = {
@@ -132,6 +134,7 @@ const policies: Readonly<Record<Settings['compatibility'], Policy>> = {
     judgesBudgets: true,
     readsAnnotations: true,
     plansRepairs: true,
+    reducesMetrics: true,
   },
   karpenter: {
     learns: false,
@@ -146,6 +149,7 @@ const policies: Readonly<Record<Settings['compatibility'], Policy>> = {
     judgesBudgets: false,
     readsAnnotations: false,
     plansRepairs: false,
+    reducesMetrics: false,
   },
 }
 

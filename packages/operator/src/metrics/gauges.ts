@@ -36,6 +36,7 @@ export class KeptGauge extends Gauge {
   /** By the object's name. */
   readonly #kept = new Map<string, Kept>()
   readonly #source: KeptSource
+  #isClosed = false
 
   constructor(
     config: {
@@ -55,12 +56,19 @@ export class KeptGauge extends Gauge {
 
   /** Replaces the series of an object. */
   show(owner: string, series: readonly KeptSeries[]): void {
+    if (this.#isClosed) return
     if (series.length === 0) this.#kept.delete(owner)
     else this.#kept.set(owner, { series, starts: undefined, text: undefined })
   }
 
   drop(owner: string): void {
     this.#kept.delete(owner)
+  }
+
+  /** Lets go of all series; from now on it keeps none. */
+  close(): void {
+    this.#isClosed = true
+    this.#kept.clear()
   }
 
   /** Lines by object; changes during the iteration are not included. */

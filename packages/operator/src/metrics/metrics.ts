@@ -5,6 +5,7 @@ import { type Clock, eventLoopTurns } from '@tenon/runtime'
 import { ClusterMetrics, type PodFigures, resourceLabel, shownAmount } from './cluster/cluster-metrics.ts'
 import { coreRows } from './core-rows.ts'
 import { Families } from './families.ts'
+import { KeptGauge } from './gauges.ts'
 import { MetricsRegistry } from './metrics-registry.ts'
 import { clusterRows } from './cluster/cluster-rows.ts'
 import { conditionRows } from './conditions/status-conditions.ts'
@@ -259,6 +260,16 @@ function familyOf(metric: ProviderMetric): Counter | Gauge {
       else this.set(value)
     },
   })
+}
+
+/** Removes what reduced detail leaves out, until the process ends (scale.md 2). */
+export function reduceDetail(registry: MetricsRegistry): void {
+  for (const { name, grows } of metricTable) {
+    if (grows === undefined) continue
+    const metric: unknown = registry.getSingleMetric(name)
+    if (metric instanceof KeptGauge) metric.close()
+    registry.removeSingleMetric(name)
+  }
 }
 
 /** All families except `process_*`, `nodejs_*` and `go_*`; the reference page and dashboards are checked against it. */

@@ -11,7 +11,7 @@ import { FollowedPods } from './cluster/followed-pods.ts'
 import { PodMetrics } from './cluster/pods.ts'
 import { aClaim, aNode, aPod, aPool } from '../state/nodes/nodes.test-support.ts'
 import { nodeClassKind, ObservedCluster } from '../state/observed-cluster.test-support.ts'
-import { Metrics } from './metrics.ts'
+import { Metrics, reduceDetail } from './metrics.ts'
 import { scrapeResponse } from './metrics-registry.ts'
 
 const nodes = 1000
@@ -221,4 +221,14 @@ test('SCA-14 with reduced detail there are hardly any series, as many for 100 no
   )
   const few = await shown('reduced', 100)
   assert.deepEqual(seriesOf(await few.metrics.registry.metrics()), counts)
+})
+
+test('SCA-5 when memory runs short, full detail becomes reduced detail, and stays so', async () => {
+  const { metrics, nodeMetrics } = await shown('full')
+  reduceDetail(metrics.registry)
+  await nodeMetrics.run()
+  const text = await metrics.registry.metrics()
+  assert.doesNotMatch(text, /ip-10-0-|web-\d/)
+  const reduced = await shown('reduced')
+  assert.deepEqual(seriesOf(text), seriesOf(await reduced.metrics.registry.metrics()))
 })

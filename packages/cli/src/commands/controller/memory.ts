@@ -20,21 +20,32 @@ export interface MemoryGuardOptions {
   readonly limits: readonly GuardedLimit[]
   /** Collects garbage; what is only cached goes with it. */
   readonly collect: () => void
+  /** Gives up what is not needed to decide; undefined if nothing is to be given up. */
+  readonly reduce: (() => void) | undefined
   readonly clock: Clock
   readonly logger: Logger
 }
 
 /** Watches the memory until `signal` aborts. Never rejects. */
 export async function guardMemory(options: MemoryGuardOptions, signal: AbortSignal): Promise<void> {
-  const { limits, collect, clock, logger } = options
+  const { limits, collect, reduce, clock, logger } = options
   const isNear = ({ limitBytes, usedBytes }: GuardedLimit) => usedBytes() > limitBytes * share
   const mayWarnAt = new Map<GuardedLimit, number>()
+  let isReduced = reduce === undefined
   let waitMs = periodMs
   while (await slept(clock, waitMs, signal)) {
     waitMs = periodMs
     if (!limits.some(isNear)) continue
     collect()
     waitMs = pauseMs
+    if (!isReduced && limits.some(isNear)) {
+      isReduced = true
+      reduce?.()
+      collect()
+      logger.warn('left out metrics of single pods and nodes, as memory in use is near its limit', {
+        fix: 'raise the limit and restart, or set --metrics-detail=reduced; docs/sizing.md says how much a cluster needs',
+      })
+    }
     for (const limit of limits.filter(isNear)) {
       if (clock.monotonic() < (mayWarnAt.get(limit) ?? Number.NEGATIVE_INFINITY)) continue
       mayWarnAt.set(limit, clock.monotonic() + warningPauseMs)

@@ -59,12 +59,13 @@ test('with profiling the profiles of memory and processor time are what pprof re
   assert.equal((await ask('/debug/pprof/profile?seconds=x')).status, 400)
 })
 
-test('SCA-5 from nine tenths of a limit on memory is collected, and a warning names limit and sizing table before the end', async () => {
+test('SCA-5 from nine tenths of a limit on memory is collected, then metrics are reduced, then a warning names limit and sizing table', async () => {
   const clock = new VirtualClock()
   const warnings: (LogFields | undefined)[] = []
   const ending = new AbortController()
   let used = 80
   let collections = 0
+  let reductions = 0
   const guard = guardMemory(
     {
       limits: [
@@ -74,6 +75,10 @@ test('SCA-5 from nine tenths of a limit on memory is collected, and a warning na
       collect: () => {
         collections++
         if (used < 95) used = 50
+        if (reductions === 1 && used < 97) used = 60
+      },
+      reduce: () => {
+        reductions++
       },
       clock,
       logger: { ...silentLogger, warn: (_message, fields) => warnings.push(fields) },
@@ -84,10 +89,14 @@ test('SCA-5 from nine tenths of a limit on memory is collected, and a warning na
   assert.equal(collections, 0)
   used = 91
   await clock.advance(20_000)
-  assert.deepEqual([collections, warnings.length], [1, 0])
+  assert.deepEqual([collections, reductions, warnings.length], [1, 0, 0])
+  used = 96
+  await clock.advance(20_000)
+  assert.deepEqual([collections, reductions, warnings.length], [3, 1, 1])
+  assert.match(String(warnings.pop()?.['fix']), /docs\/sizing\.md/)
   used = 99
   await clock.advance(60_000)
-  assert.equal(collections, 7)
+  assert.deepEqual([collections, reductions], [9, 1])
   const fix = 'raise it; docs/sizing.md says how much a cluster needs'
   assert.deepEqual(warnings, [{ limit: 'container', usedBytes: 99, limitBytes: 100, fix }])
   ending.abort()

@@ -18,7 +18,9 @@ import {
   type Journal,
   metricsHandler,
   type Operator,
+  policyOf,
   probesHandler,
+  reduceDetail,
   scrapeHandler,
 } from '@tenon/operator'
 import {
@@ -126,7 +128,12 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
     })
     const { defaultSpread } = options.settings
     if (defaultSpread.length > 0) logger.info('spreading pods by default', { constraints: defaultSpread })
-    void guardMemory({ limits, collect: collector(), clock, logger }, io.interrupted)
+    const reduce = policyOf(options.settings).reducesMetrics
+      ? () => {
+          reduceDetail(operator.metrics.registry)
+        }
+      : undefined
+    void guardMemory({ limits, collect: collector(), reduce, clock, logger }, io.interrupted)
     const place = debug && { port: debug.port, isInPod: podNamespace() !== undefined }
     const annotations = annotationsOf(identity, place)
     const elect: Elect = (election, hooks) =>
