@@ -48,6 +48,10 @@ const figures: readonly Figure[] = [
   figure('CPU under change, %', 'busyPercent'),
   figure('writes under change', 'busyWrites'),
   figure('CPU of a standby under change, %', 'statePercent'),
+  figure('pod until NodeClaim, under change, median, ms', 'launchP50Ms', wallTime),
+  figure('pod until NodeClaim, under change, the slowest of ten, ms', 'launchMaxMs', wallTime),
+  figure('scrape, s', 'scrapeSeconds', wallTime),
+  figure('lines of a scrape', 'scrapeLines'),
 ]
 
 const values = benchArguments('scale', 'How the cost of following a large cluster grows with its size.', {
@@ -66,7 +70,14 @@ if (![podsPerNode, ...sizes].every((each) => each > 0)) {
 const measured: Measured[] = []
 for (const nodes of sizes) {
   console.error(`measuring ${nodes} nodes with ${nodes * podsPerNode} pods`)
-  measured.push(await measure(nodes))
+  try {
+    measured.push(await measure(nodes))
+  } catch (error) {
+    // What smaller sizes took an hour to show is printed all the same.
+    console.error(error)
+    process.exitCode = 1
+    break
+  }
 }
 const heads = measured.map(({ nodes, pods }) => `${nodes} / ${pods}`)
 console.log(

@@ -11,7 +11,8 @@
  * from when the program is loaded until it has synced, and during further changes of pods, as measuring takes
  * time itself. On a busy host the changes may take longer than intended: `busy %` is the CPU time of all of
  * them and their effects, divided by the intended time, and includes the work at rest. `state %` is the same
- * for a standby replica, which only lists, watches and keeps the state.
+ * for a standby replica, which only lists, watches and keeps the state. `--json` also has how long pods wait for their
+ * NodeClaim while others change (`launchP50Ms`, of ten pods the slowest `launchMaxMs`, with batching), and time and lines of a scrape.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -39,6 +40,10 @@ interface Row {
   readonly busyPercent: number
   readonly busyHeldMs: number
   readonly busyWrites: number
+  readonly launchP50Ms: number
+  readonly launchMaxMs: number
+  readonly scrapeSeconds: number
+  readonly scrapeLines: number
   readonly statePercent: number
 }
 
@@ -73,6 +78,8 @@ const syncWithinMs = 300_000
 /** The writes of the start, such as conditions, are over if there was none for this long. */
 const quietMs = 5000
 const settleWithinMs = 600_000
+/** Pods of which the time until their NodeClaim is measured. */
+const launches = 10
 /** Nodes whose pods changed become consolidatable after this time, which is a write too. */
 const followUpMs = 30_000
 const lease = { namespace: 'kube-system', name: 'bench' }
@@ -140,6 +147,10 @@ async function measured(size: { readonly nodes: number; readonly pods: number })
       await controller.longestHoldMs()
       await changing()
       const busyHeldMs = await controller.longestHoldMs()
+      const churned = await ask(api, { kind: 'churn', perSecond, seconds, probes: launches })
+      if (churned.kind !== 'churned') throw new Error(`the API server answered ${churned.kind}`)
+      const waitedMs = churned.waitedMs.toSorted((a, b) => a - b)
+      const scrape = await controller.scrape()
       const restPerSecond = rest.cpuSeconds / rest.seconds
       const busyPerSecond = restPerSecond + (busy.cpuSeconds - restPerSecond * busy.seconds) / seconds
       row = {
@@ -156,6 +167,10 @@ async function measured(size: { readonly nodes: number; readonly pods: number })
         busyPercent: 100 * busyPerSecond,
         busyHeldMs,
         busyWrites: busy.writes,
+        launchP50Ms: waitedMs[waitedMs.length >> 1] ?? Number.NaN,
+        launchMaxMs: waitedMs.at(-1) ?? Number.NaN,
+        scrapeSeconds: scrape.seconds,
+        scrapeLines: scrape.lines,
       }
     } finally {
       await controller.stop()

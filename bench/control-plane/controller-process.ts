@@ -122,6 +122,15 @@ export class ControllerProcess {
     await this.#until(withinMs, this.#ports.metrics, '/metrics', isSynced)
   }
 
+  /** Asks for all metrics, as Prometheus does. */
+  async scrape(): Promise<{ readonly seconds: number; readonly lines: number }> {
+    const { clock } = this.#plan
+    const start = clock.monotonic()
+    const response = await fetch(`http://127.0.0.1:${this.#ports.metrics}/metrics`)
+    const lines = (await response.text()).split('\n').length
+    return { seconds: (clock.monotonic() - start) / 1000, lines }
+  }
+
   async #until(
     withinMs: number,
     port: number,

@@ -17,7 +17,8 @@ export type Order =
   | { readonly kind: 'fill'; readonly nodes: number; readonly pods: number; readonly pending?: number }
   /** Measures how long pods wait for their NodeClaims, one pod after the other. */
   | { readonly kind: 'probe'; readonly pods: number }
-  | { readonly kind: 'churn'; readonly perSecond: number; readonly seconds: number }
+  /** @param probes pods that need a node of their own meanwhile, one after the other. */
+  | { readonly kind: 'churn'; readonly perSecond: number; readonly seconds: number; readonly probes?: number }
   | { readonly kind: 'count' }
   /** Keeps every controller from leading. */
   | { readonly kind: 'hold-lease'; readonly namespace: string; readonly name: string }
@@ -25,7 +26,7 @@ export type Order =
 /** Replies to the parent. */
 export type Answer =
   | { readonly kind: 'filled'; readonly kubeconfigPath: string; readonly podBytes: number }
-  | { readonly kind: 'churned'; readonly changes: number }
+  | { readonly kind: 'churned'; readonly changes: number; readonly waitedMs: readonly number[] }
   | { readonly kind: 'counted'; readonly writes: number; readonly requests: number }
   | { readonly kind: 'held' }
   | { readonly kind: 'probed'; readonly waitedMs: readonly number[] }
@@ -52,8 +53,13 @@ async function obey(order: Order): Promise<Answer> {
   switch (order.kind) {
     case 'fill':
       return await fill(order)
-    case 'churn':
-      return { kind: 'churned', changes: (await churn?.run(order.perSecond, order.seconds)) ?? 0 }
+    case 'churn': {
+      const [changes = 0, waitedMs = []] = await Promise.all([
+        churn?.run(order.perSecond, order.seconds),
+        probes?.run(order.probes ?? 0),
+      ])
+      return { kind: 'churned', changes, waitedMs }
+    }
     case 'count':
       return { kind: 'counted', writes, requests }
     case 'probe':
