@@ -14,6 +14,7 @@ const conditions: Readonly<Record<RightsSetting, string>> = {
   secureMetrics: '.Values.controller.metrics.certificateSecret',
   surgeOnDrain:
     'and (ne (toString .Values.settings.surgeOnDrain) "false") (ne .Values.settings.compatibility "karpenter")',
+  podDeletionCost: 'and .Values.settings.podDeletionCost (ne .Values.settings.compatibility "karpenter")',
   vpaPredictions: 'and .Values.settings.vpaPredictions (ne .Values.settings.compatibility "karpenter")',
 }
 

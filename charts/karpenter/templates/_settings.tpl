@@ -118,6 +118,10 @@
 - name: SURGE_ON_DRAIN
   value: {{ .Values.settings.surgeOnDrain | quote }}
 {{- end }}
+{{- if .Values.settings.podDeletionCost }}
+- name: POD_DELETION_COST
+  value: "true"
+{{- end }}
 - name: COMPATIBILITY
   value: {{ .Values.settings.compatibility | quote }}
 - name: DISABLE_CLUSTER_STATE_OBSERVABILITY

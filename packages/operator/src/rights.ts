@@ -17,6 +17,7 @@ export type RightsSetting =
   | 'vpaPredictions'
   | 'secureMetrics'
   | 'surgeOnDrain'
+  | 'podDeletionCost'
 
 /** A rule of the controller's roles. */
 export interface CoreRule extends AccessRule {
@@ -170,6 +171,13 @@ export const clusterRights: readonly CoreRule[] = [
     apiGroups: ['apps'],
     resources: ['deployments'],
     verbs: [...reading, 'patch'],
+  },
+  {
+    with: 'podDeletionCost',
+    because: 'Pods are annotated with what deleting them costs.',
+    apiGroups: [''],
+    resources: ['pods'],
+    verbs: ['patch'],
   },
 ]
 

@@ -66,6 +66,8 @@ export interface Settings {
   readonly vpaPredictions: boolean
   /** Whose pods are replaced by a rollout before their node goes: Deployments that say so in an annotation, or all. */
   readonly surgeOnDrain: 'off' | 'annotated' | 'all'
+  /** Whether ReplicaSets that are scaled in delete pods of those nodes first that consolidation would remove next. */
+  readonly podDeletionCost: boolean
   readonly featureGates: FeatureGates
   /** Whether there are metrics of single nodes, pods and NodePools (operations.md 9.2, 9.3). */
   readonly clusterStateObservability: boolean
@@ -178,6 +180,7 @@ export const defaultSettings: Settings = {
   requestBookingMs: 10 * 60_000,
   vpaPredictions: true,
   surgeOnDrain: 'off',
+  podDeletionCost: false,
   featureGates: {
     nodeRepair: false,
     nodeOverlay: false,

@@ -280,6 +280,27 @@ test('a running pod is told what it means for its node', async (t) => {
   )
 })
 
+test('WNT-36 a running pod is told that its cost of deletion is of Tenon', async (t) => {
+  const claim = aClaim('a', initialized)
+  const costing = (name: string, time: string) =>
+    running(name, 'node-a', {
+      annotations: {
+        'controller.kubernetes.io/pod-deletion-cost': '-300',
+        'tenon.sh/pod-deletion-cost': `-300 ${time}`,
+      },
+    })
+  const pods = [costing('own', '2026-11-26T11:00:00Z'), costing('foreign', 'yesterday')]
+  const study = await studied(t, [aPool('web'), claim, nodeOf(claim, '4'), ...pods])
+  const { holds = [] } = await podIn(study, 'own')
+  const [message = ''] = holds.flatMap(({ kind, message: text }) => (kind === 'deletionCost' ? [text] : []))
+  assert.match(message, /above -300, since 2026-11-26T11:00:00/)
+  const { holds: others = [] } = await podIn(study, 'foreign')
+  assert.equal(
+    others.some(({ kind }) => kind === 'deletionCost'),
+    false,
+  )
+})
+
 test('ASK-29 VER-41 a running pod is told that its resize waits, and its node counts the larger amount', async (t) => {
   const claim = aClaim('a', initialized)
   const resized = (name: string, reason: string): Pod => {

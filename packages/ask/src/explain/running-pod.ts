@@ -6,6 +6,7 @@ import {
   isDaemonPod,
   isMirrorPod,
   keyOf,
+  ownCost,
   windowsAnnotation,
   windowsProblem,
 } from '@tenon/operator/objects'
@@ -22,6 +23,7 @@ export interface PodHold {
     | 'gracePeriod'
     | 'daemon'
     | 'resize'
+    | 'deletionCost'
   readonly message: string
   /** Whether it keeps the node from being disrupted now. */
   readonly blocks: boolean
@@ -52,6 +54,7 @@ export function holdsOf({ operator, snapshot }: Study, pod: Pod): readonly PodHo
       : []),
     ...localStorage(operator, pod),
     ...pendingResize(pod),
+    ...deletionCost(pod),
     ...(graceSeconds > usualGraceSeconds
       ? [hold('gracePeriod', `An eviction gives it ${graceSeconds} s (spec.terminationGracePeriodSeconds)`)]
       : []),
@@ -130,6 +133,14 @@ function pendingResize({ spec, status }: Pod): readonly PodHold[] {
       ),
     ]
   return []
+}
+
+/** Its cost of deletion, if Tenon has set it. */
+function deletionCost(pod: Pod): readonly PodHold[] {
+  const own = ownCost(pod)
+  if (own === undefined) return []
+  const message = `Its node is among those that consolidation would remove next: scaling in deletes it before pods with a pod-deletion-cost above ${own.cost}, since ${rfc3339(own.atMs)}`
+  return [hold('deletionCost', message)]
 }
 
 /** Volumes on the disk of the node: the pod can run nowhere else. */

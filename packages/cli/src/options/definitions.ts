@@ -142,6 +142,11 @@ export const coreOptions: readonly OptionDefinition[] = [
       meaning:
         'Restart Deployments before their pods are evicted from a node, so that new pods run first. With auto, only those with annotation `tenon.sh/surge-on-drain: "true"`. Needs the right to patch Deployments. Off with `--compatibility=karpenter`.',
     },
+    boolean(
+      'pod-deletion-cost',
+      false,
+      'Annotate pods of ReplicaSets with `controller.kubernetes.io/pod-deletion-cost`, so that scaling in empties those nodes first that consolidation would remove next. Needs the right to patch pods. Off with `--compatibility=karpenter`.',
+    ),
     duration(
       'provisioning-request-booking-duration',
       '10m',

@@ -9,6 +9,9 @@ import type { RunnableSpec } from '../controller.ts'
 import { policyOf } from '../settings.ts'
 import type { Assembly } from './parts.ts'
 import { DisruptionMarks } from '../disruption/commands/marks.ts'
+import { CandidateFinder } from '../disruption/candidates.ts'
+import { CatalogueReader } from '../disruption/catalogue.ts'
+import { PodDeletionCosts } from '../extensions/deletioncost/controller.ts'
 import type { ClaimDeleter } from '../nodeclaim/lifecycle/delete-claim.ts'
 import { GroupController } from '../extensions/podgroup/controller.ts'
 import { GroupDiscovery } from '../extensions/podgroup/discovery.ts'
@@ -74,6 +77,13 @@ export function provisioningRequestsOf(
   if (parts.caches.groupKinds === undefined) return []
   parts.state.requests.serve()
   return [new ProvisioningRequests({ ...parts, client: written })]
+}
+
+/** Nothing without the option. */
+export function podDeletionCostsOf(parts: Assembly): readonly RunnableSpec[] {
+  if (!parts.settings.podDeletionCost) return []
+  const readers = { candidates: new CandidateFinder(parts), catalogue: new CatalogueReader(parts) }
+  return [new PodDeletionCosts({ ...parts, ...readers })]
 }
 
 export function nominatorOf(parts: Assembly): Nominator {

@@ -438,6 +438,13 @@ const own: readonly MetricRow[] = [
     help: 'Nodes that only PodDisruptionBudgets hold that can never allow an eviction, by reason: never_allows, several_budgets (more than one covers a pod)',
   },
   {
+    name: 'tenon_pod_deletion_costs_total',
+    type: 'counter',
+    labels: ['change'],
+    unit: 'pods',
+    help: 'Pods of which the cost of deletion was written, with --pod-deletion-cost, by change: set, removed',
+  },
+  {
     name: 'tenon_nodepools_rollout_paused',
     type: 'gauge',
     labels: ['nodepool'],

@@ -110,6 +110,7 @@ export class Metrics {
   readonly rolloutsPaused: Gauge
   readonly rolloutsHalted: Gauge
   readonly nodesBlocked: Gauge
+  readonly podDeletionCosts: Counter
   readonly paused: Gauge
   readonly pausesUnreadable: Gauge
   readonly groupDecisions: Counter
@@ -178,6 +179,7 @@ export class Metrics {
     this.rolloutsPaused = make.gauge('tenon_nodepools_rollout_paused')
     this.rolloutsHalted = make.gauge('tenon_nodepools_rollout_halted')
     this.nodesBlocked = make.gauge('tenon_nodes_blocked')
+    this.podDeletionCosts = make.counter('tenon_pod_deletion_costs_total')
     this.paused = make.gauge('tenon_paused')
     this.pausesUnreadable = make.gauge('tenon_pauses_unreadable')
     this.offeringRefusals = make.counter('tenon_offerings_launch_refusals_total')

@@ -122,6 +122,7 @@ function settingsOf(read: ReadOptions): {
       ignoreDraRequests: ignoresDevices(read.text('ignore-dra-requests'), isCompatible),
       requestBookingMs: read.number('provisioning-request-booking-duration'),
       vpaPredictions: !isCompatible && read.isOn('vpa-predictions'),
+      podDeletionCost: !isCompatible && read.isOn('pod-deletion-cost'),
       surgeOnDrain: isCompatible ? 'off' : surgeScope(read.text('surge-on-drain')),
       featureGates: isCompatible ? karpenterGates(readGates) : gates,
       clusterStateObservability: !read.isOn('disable-cluster-state-observability'),

@@ -150,6 +150,10 @@ function settingsOf(tenon: RunningAutoscaler | undefined): ReadonlySet<RightsSet
     ...(surges(setting('surge-on-drain', 'SURGE_ON_DRAIN'), compatibility)
       ? (['surgeOnDrain'] as const)
       : []),
+    ...(compatibility !== 'karpenter' &&
+    booleanWords.get(setting('pod-deletion-cost', 'POD_DELETION_COST')) === true
+      ? (['podDeletionCost'] as const)
+      : []),
     ...(readsAutoscalers ? (['vpaPredictions'] as const) : []),
   ])
 }

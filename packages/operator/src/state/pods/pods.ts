@@ -178,9 +178,12 @@ export function isCurrentlyReschedulable(
   )
 }
 
+/** Of pods of one ReplicaSet, those with a lower number are deleted first. */
+export const deletionCostAnnotation = 'controller.kubernetes.io/pod-deletion-cost'
+
 /** What evicting a pod costs, from -10 to 10; an ordinary pod costs 1 (disruption.md 4). */
 export function evictionCost(pod: Pod): number {
-  const deletionCost = Number(pod.metadata.annotations?.['controller.kubernetes.io/pod-deletion-cost'] ?? 0)
+  const deletionCost = Number(pod.metadata.annotations?.[deletionCostAnnotation] ?? 0)
   const cost =
     1 + (Number.isFinite(deletionCost) ? deletionCost / 2 ** 27 : 0) + (pod.spec.priority ?? 0) / 2 ** 25
   return Math.min(10, Math.max(-10, cost))
