@@ -27,6 +27,7 @@ export type {
   AttachLimits,
   MissingDrivers,
   DaemonInput,
+  FitScoring,
   NodeInput,
   PodGroupInput,
   PodOrigin,

@@ -1,5 +1,5 @@
 import type { LabelSelector, TopologySpreadConstraint } from '@tenon/api'
-import { parseSchedulerConfig, renderSchedulerConfigProblems } from '@tenon/engine/objects'
+import { type FitScoring, parseSchedulerConfig, renderSchedulerConfigProblems } from '@tenon/engine/objects'
 import type { IdentitySettings } from '@tenon/kube'
 
 /** Behaviour that can be switched on and off, by its name without the capital (operations.md 3). */
@@ -58,6 +58,8 @@ export interface Settings {
   readonly solveTimeoutMs: number
   /** Spread of pods that ask for none; needs the right to read Services and the pods' controllers. */
   readonly defaultSpread: readonly TopologySpreadConstraint[]
+  /** How kube-scheduler scores what is used of nodes; undefined: as by default. */
+  readonly fitScoring?: FitScoring
   /** Whether pods with resource claims get no nodes; with `auto` where devices are not served, or not to be read. */
   readonly ignoreDraRequests: boolean | 'auto'
   /** For so long the room of a ProvisioningRequest is kept once there is room for all of it. */
@@ -203,16 +205,16 @@ export const defaultSettings: Settings = {
 }
 
 /**
- * The default spread constraints of a parsed scheduler configuration.
+ * The settings of a parsed scheduler configuration.
  * @returns a sentence naming every field that is wrong, when there is one.
  */
-export function defaultSpreadOf(
+export function schedulerSettingsOf(
   document: unknown,
-): { readonly ok: Settings['defaultSpread'] } | { readonly error: string } {
+): { readonly ok: Pick<Settings, 'defaultSpread' | 'fitScoring'> } | { readonly error: string } {
   const config = parseSchedulerConfig(document)
-  return 'problems' in config
-    ? { error: renderSchedulerConfigProblems(config.problems) }
-    : { ok: config.defaultConstraints }
+  if ('problems' in config) return { error: renderSchedulerConfigProblems(config.problems) }
+  const { defaultConstraints: defaultSpread, fitScoring } = config
+  return { ok: { defaultSpread, ...(fitScoring && { fitScoring }) } }
 }
 
 /** Workers of a controller that scales with the CPUs given (operations.md 7). */

@@ -117,7 +117,7 @@ export const coreOptions: readonly OptionDefinition[] = [
     text(
       'scheduler-config',
       'DOCUMENT',
-      'YAML or JSON with podTopologySpread.defaultConstraints, for pods without topology spread constraints.',
+      'YAML or JSON with podTopologySpread.defaultConstraints, for pods without topology spread constraints, and nodeResourcesFit.scoringStrategy, by which kube-scheduler chooses nodes, both as in its configuration.',
     ),
     {
       flag: 'ignore-dra-requests',

@@ -6,7 +6,7 @@ import { resourcePrices } from '../scheduling/packing/resource-prices.ts'
 import type { PodShape } from '../scheduling/pods/pod-shape.ts'
 import type { TypeRow } from '../scheduling/claims/pool-template.ts'
 import { type Amounts, addTo } from '../scheduling/pods/resource-space.ts'
-import { type Host, type Layout, type PodKind, resourceScore } from './scheduler-model.ts'
+import { fitScoreOf, type Host, type Layout, type PodKind, resourceScore } from './scheduler-model.ts'
 import type { Candidate, WhatIf } from './what-if.ts'
 
 /** The most nodes of one search; in a larger cluster, the most wasteful ones. */
@@ -71,11 +71,10 @@ export function fleetOf(whatIf: WhatIf): Fleet | undefined {
   const shapes = new Set(
     [...removable.flatMap(({ pods }) => pods), ...waiting].map((pod) => compiled.shapeOf(pod)),
   )
-  const layout = {
-    cpu: compiled.space.vector({ cpu: 1 }).indexOf(1),
-    memory: compiled.space.vector({ memory: 1 }).indexOf(1),
-    balance: compiled.problem.policy.balance ?? 'use',
-  }
+  const { balance = 'use', fitScoring } = compiled.problem.policy
+  const positionOf = (resource: string) => compiled.space.indexOf(resource)
+  const fit = fitScoring && fitScoreOf(fitScoring, positionOf)
+  const layout = { cpu: positionOf('cpu'), memory: positionOf('memory'), balance, ...(fit && { fit }) }
   if (layout.cpu < 0 || layout.memory < 0) return undefined
   const ofClass = commonClass(whatIf, [...shapes])
   const rows = ofClass === undefined ? [] : rowsOf(whatIf, ofClass)
@@ -108,8 +107,8 @@ export function fleetOf(whatIf: WhatIf): Fleet | undefined {
     const candidate = going.get(node)
     const pods = byKind(candidate?.pods ?? [])
     const moving = new Int32Array(pods.map(({ length }) => length))
-    const capacity = candidate?.input.capacity ?? node.input.available
-    const total = [Math.max(1, capacity['cpu'] ?? 0), Math.max(1, capacity['memory'] ?? 0)] as const
+    const known = fit === undefined ? candidate?.input.capacity : node.input.allocatable
+    const total = totalOf(compiled.space.vector(known ?? node.input.available), layout)
     return {
       index: whatIf.indexOf(node),
       ...(candidate && { candidate }),
@@ -125,7 +124,7 @@ export function fleetOf(whatIf: WhatIf): Fleet | undefined {
   })
   const none = new Int32Array(kinds.length)
   const types = rows.map(({ row, pricePerHour }): Launchable => {
-    const total = [row.capacity[layout.cpu] as number, row.capacity[layout.memory] as number] as const
+    const total = totalOf(row.capacity, layout)
     return {
       row,
       pricePerHour,
@@ -145,6 +144,11 @@ export function fleetOf(whatIf: WhatIf): Fleet | undefined {
     waiting: byKind(waiting),
     isWhole: removable.length === whatIf.candidates.filter(({ pods }) => pods.length > 0).length,
   }
+}
+
+function totalOf(amounts: Amounts, { cpu, memory, fit }: Omit<Layout, 'zones'>): Host['total'] {
+  const scored = fit?.resources.map(({ at }) => amounts[at] ?? 0) ?? []
+  return [Math.max(1, amounts[cpu] ?? 0), Math.max(1, amounts[memory] ?? 0), ...scored]
 }
 
 /** The price per hour of unused room: the price times the free share of the resource that is used most. */

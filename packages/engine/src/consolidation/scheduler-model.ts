@@ -1,9 +1,10 @@
 /**
- * Models where kube-scheduler puts pods without a nomination: on the node with the most free and the most
- * balanced resources, among few pods of their kind (plugins NodeResourcesFit, NodeResourcesBalancedAllocation
+ * Models where kube-scheduler puts pods without a nomination: on the node with the most free (or as a scoring strategy
+ * says) and the most balanced resources, among few pods of their kind (plugins NodeResourcesFit, NodeResourcesBalancedAllocation
  * and PodTopologySpread with the constraints and weights of the default profile).
  */
 import type { ScoredBalance } from '@tenon/api'
+import type { FitScoring } from '../input/input.ts'
 import type { Amounts } from '../scheduling/pods/resource-space.ts'
 
 /** Pods with equal requests that count as one application for spreading. */
@@ -16,8 +17,8 @@ export interface PodKind {
 /** A node as the scheduler sees it. */
 export interface Host {
   readonly free: Amounts
-  /** Allocatable CPU and memory. */
-  readonly total: readonly [cpu: number, memory: number]
+  /** Allocatable CPU and memory, and what else {@link Layout.fit} scores, in its order. */
+  readonly total: readonly [cpu: number, memory: number, ...scored: number[]]
   /** Index of the zone. */
   readonly zone: number
   /** Pods of each kind that run there and stay. */
@@ -35,6 +36,76 @@ export interface Layout {
   readonly memory: number
   readonly zones: number
   readonly balance: ScoredBalance
+  /** Absent: the least allocated CPU and memory are best. */
+  readonly fit?: FitScore
+}
+
+/** How nodes are scored by what is used of them. */
+export interface FitScore {
+  /** Those that amounts have. */
+  readonly resources: readonly {
+    /** Position in amounts. */
+    readonly at: number
+    readonly weight: number
+    /** Counts only for pods that request it. */
+    readonly isExtended: boolean
+  }[]
+  /** The score, 0 to 100, of a used share in percent. */
+  readonly scoreOf: (usedPercent: number) => number
+  /** Whether resources that score 0 do not count. */
+  readonly skipsZero: boolean
+}
+
+/** @param at position of a resource in amounts; -1 for those that neither pods nor nodes have. */
+export function fitScoreOf(
+  { type, resources, shape = [] }: FitScoring,
+  at: (name: string) => number,
+): FitScore {
+  const scores = {
+    LeastAllocated: (used: number) => most - used,
+    MostAllocated: (used: number) => used,
+    RequestedToCapacityRatio: (used: number) => scoreAt(shape, used),
+  }
+  return {
+    resources: resources
+      .map(({ name, weight }) => ({ at: at(name), weight, isExtended: name.includes('/') }))
+      .filter((resource) => resource.at >= 0),
+    scoreOf: scores[type],
+    skipsZero: type === 'RequestedToCapacityRatio',
+  }
+}
+
+/** The score of a utilization, linear between the points of a shape and level beyond them. */
+function scoreAt(shape: NonNullable<FitScoring['shape']>, utilization: number): number {
+  const next = shape.findIndex((point) => utilization <= point.utilization)
+  const to = shape[next] ?? shape.at(-1)
+  const from = next > 0 ? shape[next - 1] : to
+  if (from === undefined || to === undefined) return 0
+  const part = from === to ? 0 : (utilization - from.utilization) / (to.utilization - from.utilization)
+  return 10 * (from.score + part * (to.score - from.score))
+}
+
+function scoreOfUse(
+  amounts: Amounts,
+  { resources, scoreOf, skipsZero }: FitScore,
+  total: Host['total'],
+  free: Amounts,
+  at: number,
+): number {
+  let sum = 0
+  let weights = 0
+  for (let index = 0; index < resources.length; index++) {
+    const resource = resources[index] as FitScore['resources'][number]
+    const amount = amounts[resource.at] as number
+    const all = total[2 + index] as number
+    if (all <= 0 || (resource.isExtended && amount === 0)) continue
+    const used = most * (1 - ((free[at + resource.at] as number) - amount) / all)
+    const score = scoreOf(Math.min(most, Math.max(0, used)))
+    if (skipsZero && score <= 0) continue
+    sum += resource.weight * score
+    weights += resource.weight
+  }
+  return weights === 0 ? 0 : sum / weights
 }
 
 const most = 100
@@ -46,20 +117,22 @@ const most = 100
  */
 export function resourceScore(
   amounts: Amounts,
-  { cpu, memory, balance }: Omit<Layout, 'zones'>,
-  [cores, bytes]: Host['total'],
+  { cpu, memory, balance, fit }: Omit<Layout, 'zones'>,
+  total: Host['total'],
   free: Amounts,
   at = 0,
 ): number {
   for (let i = 0; i < amounts.length; i++)
     if ((amounts[i] as number) > (free[at + i] as number)) return Number.NEGATIVE_INFINITY
+  const [cores, bytes] = total
   const cpuLeft = ((free[at + cpu] as number) - (amounts[cpu] as number)) / cores
   const memoryLeft = ((free[at + memory] as number) - (amounts[memory] as number)) / bytes
-  const least = (most * (cpuLeft + memoryLeft)) / 2
+  const fitting =
+    fit === undefined ? (most * (cpuLeft + memoryLeft)) / 2 : scoreOfUse(amounts, fit, total, free, at)
   const after = evenness(cpuLeft, memoryLeft)
-  if (balance === 'use') return least + after
+  if (balance === 'use') return fitting + after
   const before = evenness((free[at + cpu] as number) / cores, (free[at + memory] as number) / bytes)
-  return least + (3 * most) / 4 + (after - before) / 2
+  return fitting + (3 * most) / 4 + (after - before) / 2
 }
 
 function evenness(cpuLeft: number, memoryLeft: number): number {

@@ -34,7 +34,10 @@ describe('the scheduler configuration', () => {
   const at = 'podTopologySpread.defaultConstraints'
   const wrong: readonly (readonly [unknown, string])[] = [
     ['text', 'the document must be an object'],
-    [{ profiles: [] }, 'profiles must be left out: the known fields here are podTopologySpread'],
+    [
+      { profiles: [] },
+      'profiles must be left out: the known fields here are podTopologySpread, nodeResourcesFit',
+    ],
     [
       { podTopologySpread: { mode: 'x' } },
       'podTopologySpread.mode must be left out: the known fields here are defaultConstraints',
@@ -83,4 +86,65 @@ describe('the scheduler configuration', () => {
       undefined,
     )
   })
+
+  const fitting = (scoringStrategy: unknown) => ({ nodeResourcesFit: { scoringStrategy } })
+  const cpuAndMemory = [
+    { name: 'cpu', weight: 1 },
+    { name: 'memory', weight: 1 },
+  ]
+  const shape = [
+    { utilization: 0, score: 0 },
+    { utilization: 100, score: 10 },
+  ]
+  const gpu = { name: 'nvidia.com/gpu', weight: 5 }
+  const ratio = { type: 'RequestedToCapacityRatio', requestedToCapacityRatio: { shape } }
+
+  test('WNT-39 a scoring strategy is read as kube-scheduler reads it', () => {
+    const read = (strategy: unknown) => {
+      const config = parseSchedulerConfig(fitting(strategy))
+      return 'problems' in config ? config : config.fitScoring
+    }
+    assert.deepEqual(read({ type: 'MostAllocated' }), { type: 'MostAllocated', resources: cpuAndMemory })
+    assert.deepEqual(read({ ...ratio, resources: [gpu, { name: 'cpu' }] }), {
+      type: 'RequestedToCapacityRatio',
+      resources: [gpu, { name: 'cpu', weight: 1 }],
+      shape,
+    })
+    for (const usual of [{ type: 'LeastAllocated' }, null, undefined]) assert.equal(read(usual), undefined)
+  })
+
+  const inStrategy = 'nodeResourcesFit.scoringStrategy'
+  const wrongStrategies: readonly (readonly [unknown, string])[] = [
+    [7, `${inStrategy} must be an object`],
+    [
+      { type: 'Most' },
+      `${inStrategy}.type must be one of LeastAllocated, MostAllocated, RequestedToCapacityRatio`,
+    ],
+    [{ type: 'RequestedToCapacityRatio' }, `${inStrategy}.requestedToCapacityRatio must be an object`],
+    [
+      { type: 'MostAllocated', resources: [{ name: 'a b' }] },
+      `${inStrategy}.resources[0].name must be the name of a resource such as cpu or nvidia.com/gpu`,
+    ],
+    [
+      { type: 'MostAllocated', resources: [{ name: 'cpu', weight: 1e309 }] },
+      `${inStrategy}.resources[0].weight must be an integer from 1 to 100`,
+    ],
+    [
+      { ...ratio, requestedToCapacityRatio: { shape: [] } },
+      `${inStrategy}.requestedToCapacityRatio.shape must be a list of at least one point`,
+    ],
+    [
+      { ...ratio, requestedToCapacityRatio: { shape: shape.toReversed() } },
+      `${inStrategy}.requestedToCapacityRatio.shape[1] must be of a higher utilization than the one before`,
+    ],
+    [
+      { ...ratio, requestedToCapacityRatio: { shape: [{ utilization: 0, score: 11 }] } },
+      `${inStrategy}.requestedToCapacityRatio.shape[0].score must be an integer from 0 to 10`,
+    ],
+  ]
+  for (const [strategy, words] of wrongStrategies) {
+    test(`WNT-39 ${words}`, () => {
+      assert.equal(complaint(fitting(strategy)), words)
+    })
+  }
 })

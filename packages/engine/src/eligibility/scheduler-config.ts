@@ -1,5 +1,6 @@
-/** Reads the scheduler configuration document: default spread constraints (operations.md 4). */
+/** Reads the scheduler configuration document: default spread constraints (operations.md 4), scoring (wanted.md 8). */
 import { isRecord, ownValue, type TopologySpreadConstraint } from '@tenon/api'
+import type { FitScoring } from '../input/input.ts'
 import { isQualifiedName } from './node-selection.ts'
 import {
   fields,
@@ -15,9 +16,13 @@ import {
   within,
 } from './shape-check.ts'
 
-/** The constraints, or everything that is wrong with the document. */
+/** What the document says, or everything that is wrong with it. */
 export type SchedulerConfig =
-  | { readonly defaultConstraints: readonly TopologySpreadConstraint[] }
+  | {
+      readonly defaultConstraints: readonly TopologySpreadConstraint[]
+      /** Absent where the document has none, or what kube-scheduler does by default. */
+      readonly fitScoring?: FitScoring
+    }
   | { readonly problems: readonly ShapeProblem[] }
 
 const constraintFields: Readonly<Record<string, Shape>> = {
@@ -38,23 +43,89 @@ const constraints: Shape = (value, at) => {
   listOf(constraint)(value, at)
   if (Array.isArray(value)) refuseDuplicates(value, at)
 }
+const integerIn = (least: number, most: number) =>
+  plain(
+    `an integer from ${least} to ${most}`,
+    (value) => Number.isInteger(value) && (value as number) >= least && (value as number) <= most,
+  )
+const points = listOf(onlyFields({ utilization: integerIn(0, 100), score: integerIn(0, 10) }))
+const shape: Shape = (value, at) => {
+  points(value, at)
+  if (!Array.isArray(value)) return
+  const rising = plain('of a higher utilization than the one before', () => false)
+  if (value.length === 0) plain('a list of at least one point', () => false)(value, at)
+  for (const [i, point] of value.entries()) {
+    const before: unknown = value[i - 1]
+    if (isRecord(point) && isRecord(before) && Number(point['utilization']) <= Number(before['utilization']))
+      within(at, 'index', i, point, rising)
+  }
+}
+const resourceName = plain(
+  'the name of a resource such as cpu or nvidia.com/gpu',
+  (value) => typeof value === 'string' && isQualifiedName(value),
+)
+const resources = listOf(onlyFields({ name: resourceName, weight: optional(integerIn(1, 100)) }))
+const strategyFields = {
+  type: oneOf('LeastAllocated', 'MostAllocated', 'RequestedToCapacityRatio'),
+  resources: optional(resources),
+  requestedToCapacityRatio: optional(onlyFields({ shape })),
+}
+const ratioStrategy = onlyFields({ ...strategyFields, requestedToCapacityRatio: onlyFields({ shape }) })
+const otherStrategy = onlyFields(strategyFields)
+const scoringStrategy: Shape = (value, at) => {
+  const isRatio = isRecord(value) && value['type'] === 'RequestedToCapacityRatio'
+  ;(isRatio ? ratioStrategy : otherStrategy)(value, at)
+}
 const schedulerConfig = optional(
   onlyFields({
     podTopologySpread: optional(onlyFields({ defaultConstraints: optional(constraints) })),
+    nodeResourcesFit: optional(onlyFields({ scoringStrategy: optional(scoringStrategy) })),
   }),
 )
 
+/** A document without problems. */
+type Document = {
+  readonly podTopologySpread?: {
+    readonly defaultConstraints?: readonly TopologySpreadConstraint[] | null
+  } | null
+  readonly nodeResourcesFit?: {
+    readonly scoringStrategy?: {
+      readonly type: FitScoring['type']
+      readonly resources?: readonly { readonly name: string; readonly weight?: number | null }[] | null
+      readonly requestedToCapacityRatio?: { readonly shape: NonNullable<FitScoring['shape']> } | null
+    } | null
+  } | null
+} | null
+
 /**
  * The configuration of a parsed YAML or JSON document. Unknown fields are problems, an empty
- * document is a configuration without constraints.
+ * document is a configuration that sets nothing.
  */
 export function parseSchedulerConfig(document: unknown): SchedulerConfig {
   const problems = misfits(document, schedulerConfig)
   if (problems.length > 0) return { problems }
-  const config = document as {
-    readonly podTopologySpread?: { readonly defaultConstraints?: readonly TopologySpreadConstraint[] }
-  } | null
-  return { defaultConstraints: config?.podTopologySpread?.defaultConstraints ?? [] }
+  const config = document as Document | undefined
+  return {
+    defaultConstraints: config?.podTopologySpread?.defaultConstraints ?? [],
+    ...fitScoringOf(config?.nodeResourcesFit?.scoringStrategy ?? undefined),
+  }
+}
+
+function fitScoringOf(strategy: NonNullable<NonNullable<Document>['nodeResourcesFit']>['scoringStrategy']): {
+  readonly fitScoring?: FitScoring
+} {
+  if (strategy === undefined || strategy === null) return {}
+  const named = (strategy.resources ?? []).map(({ name, weight }) => ({ name, weight: weight ?? 1 }))
+  if (strategy.type === 'LeastAllocated' && named.length === 0) return {}
+  const points =
+    strategy.type === 'RequestedToCapacityRatio' ? strategy.requestedToCapacityRatio?.shape : undefined
+  return {
+    fitScoring: {
+      type: strategy.type,
+      resources: named.length > 0 ? named : cpuAndMemory,
+      ...(points && { shape: points }),
+    },
+  }
 }
 
 /** One clause per problem, with its field. */
@@ -88,6 +159,12 @@ function refuseDuplicates(list: readonly unknown[], at: Inspection): void {
     seen.add(identity)
   }
 }
+
+/** What counts where the strategy names no resources. */
+const cpuAndMemory = [
+  { name: 'cpu', weight: 1 },
+  { name: 'memory', weight: 1 },
+]
 
 function isAbsent(value: unknown): boolean {
   return value === undefined || value === null

@@ -34,6 +34,8 @@ export interface NodeInput {
    */
   readonly available: Resources
   /** Requests of bound daemon pods. */
+  /** Absent unless the policy has a `fitScoring`. */
+  readonly allocatable?: Resources
   readonly daemonRequests: Resources
   readonly usedHostPorts: readonly HostPort[]
   /** Attach limits by CSI driver; drivers that are not listed have no limit. */
@@ -129,8 +131,19 @@ export interface SchedulingPolicy {
    * 1.36 on, how the pod changes that. Absent = `use`.
    */
   readonly balance?: ScoredBalance
+  /** How kube-scheduler scores what is used of nodes. Absent = the least allocated CPU and memory first. */
+  readonly fitScoring?: FitScoring
   /** How kube-scheduler counts pods that are resized in place. Absent = `sumOfMaxima`, which never counts less. */
   readonly resizedRequests?: ResizedRequests
+}
+
+/** `scoringStrategy` of kube-scheduler's plugin NodeResourcesFit (wanted.md 8). */
+export interface FitScoring {
+  readonly type: 'LeastAllocated' | 'MostAllocated' | 'RequestedToCapacityRatio'
+  /** The resources that count; extended ones count for pods that request them. */
+  readonly resources: readonly { readonly name: string; readonly weight: number }[]
+  /** Of RequestedToCapacityRatio: scores from 0 to 10 for utilizations in percent, which rise; linear in between. */
+  readonly shape?: readonly { readonly utilization: number; readonly score: number }[]
 }
 
 /** A node as topology rules see it. */

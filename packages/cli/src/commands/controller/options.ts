@@ -1,5 +1,5 @@
 /** The options of `tenon controller`, from command line and environment (operations.md 2 to 4). */
-import { defaultSettings, defaultSpreadOf, type Settings } from '@tenon/operator/objects'
+import { defaultSettings, schedulerSettingsOf, type Settings } from '@tenon/operator/objects'
 import type { ProviderModule } from '@tenon/provider'
 import type { LogLevel } from '@tenon/runtime'
 import { parseDocument } from 'yaml'
@@ -118,7 +118,7 @@ function settingsOf(read: ReadOptions): {
         : read.number('initialization-timeout'),
       preferences: read.text('preference-policy') === 'Ignore' ? 'Ignore' : 'Respect',
       minValues: read.text('min-values-policy') === 'BestEffort' ? 'BestEffort' : 'Strict',
-      defaultSpread: defaultSpread(read.nameOf('scheduler-config'), read.text('scheduler-config')),
+      ...schedulerSettings(read.nameOf('scheduler-config'), read.text('scheduler-config')),
       ignoreDraRequests: ignoresDevices(read.text('ignore-dra-requests'), isCompatible),
       requestBookingMs: read.number('provisioning-request-booking-duration'),
       vpaPredictions: !isCompatible && read.isOn('vpa-predictions'),
@@ -207,13 +207,12 @@ function port(read: ReadOptions, flag: string): number {
   return number
 }
 
-/** Reads the constraints from the text of a scheduler configuration. */
-function defaultSpread(name: string, text: string): Settings['defaultSpread'] {
+function schedulerSettings(name: string, text: string): Pick<Settings, 'defaultSpread' | 'fitScoring'> {
   const document = parseDocument(text)
   const [error] = document.errors
   if (error !== undefined)
     throw refusal(`${name}: not valid YAML or JSON: ${error.message.split('\n')[0] ?? ''}`)
-  const read = defaultSpreadOf(document.toJS())
+  const read = schedulerSettingsOf(document.toJS())
   if ('error' in read) throw refusal(`${name}: ${read.error}`)
   return read.ok
 }

@@ -10,6 +10,7 @@ import {
 import { type Clock, perObject } from '@tenon/runtime'
 import { type Caches, indexes, type servesDevices } from '../../state/caches.ts'
 import {
+  allocatableOf,
   isHeldUp,
   isInitializationDoubtful,
   labelsOf,
@@ -46,7 +47,7 @@ export interface ClusterSources {
     | 'windows'
   >
   readonly clock: Pick<Clock, 'now'>
-  readonly settings: Pick<Settings, 'compatibility' | 'initializationTimeoutMs'>
+  readonly settings: Pick<Settings, 'compatibility' | 'fitScoring' | 'initializationTimeoutMs'>
 }
 
 /** Instances whose pods must be rescheduled; memoized by the list of instances. */
@@ -152,7 +153,9 @@ export function nodeInputOf(
   const csiNode = deps.caches.csiNodes.get({ name })
   let known = inputs.get(state)
   if (known?.use !== use || known.csiNode !== csiNode) {
-    const bare = known?.use === use ? known.bare : nodeInput(state, use, {}, parsed, taintsOfCloud)
+    const scored = deps.settings.fitScoring && { allocatable: allocatableOf(state, parsed) }
+    const bare =
+      known?.use === use ? known.bare : { ...nodeInput(state, use, {}, parsed, taintsOfCloud), ...scored }
     known = { use, csiNode, bare, input: withStorage(bare, nodeStorage(csiNode, [], lookups)) }
     inputs.set(state, known)
   }

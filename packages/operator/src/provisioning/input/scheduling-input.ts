@@ -382,6 +382,7 @@ function schedulingPolicy(
     maxInstanceTypes,
     ...placementGate.improvementFor(waiting),
     balance: scoredBalance(placementGate.minor),
+    ...(settings.fitScoring && { fitScoring: settings.fitScoring }),
     resizedRequests: resizedRequests(placementGate.minor),
     ...(label !== undefined &&
       settings.featureGates.reservedCapacity && { reservations: { label, mode: 'Strict' } }),
