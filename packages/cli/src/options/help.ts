@@ -117,6 +117,7 @@ export function optionsPage(providers: readonly ProviderModule[]): string {
     '',
     '`GET /debug/log-level` on the debug port returns the log level; `PUT` with `debug`, `info` or `error` as body changes it until the process ends:',
     '',
+    '<!-- not run: needs a cluster in which the chart is installed -->',
     '```sh',
     'kubectl -n kube-system port-forward deployment/karpenter 8082 &',
     'curl -X PUT -d debug http://127.0.0.1:8082/debug/log-level',
