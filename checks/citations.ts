@@ -1,7 +1,7 @@
 /**
  * Finds citations of the behaviour sheets that do not resolve: `scheduling.md 9.2` needs that section in
  * docs/behaviour/scheduling.md, `SCH-12` needs scenario 12 there. Source files that documents name must exist, and so
- * must files that they link to; every page of docs/ is two links or less from its index.
+ * must files that they link to.
  * Prints one line per citation and exits 1 if there is any.
  */
 import { execFileSync } from 'node:child_process'

@@ -132,6 +132,10 @@
 - name: OBSERVE_ONLY
   value: "true"
 {{- end }}
+{{- if .Values.settings.takeOver }}
+- name: TAKE_OVER
+  value: "true"
+{{- end }}
 {{- with .Values.settings.nodePools }}
 - name: NODE_POOLS
   value: {{ . | quote }}

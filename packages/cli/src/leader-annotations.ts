@@ -10,6 +10,8 @@ export const leaderAnnotations = {
   port: 'tenon.sh/debug-port',
   /** Used instead of the port if the leader does not run in a pod: a loopback address of its host. */
   url: 'tenon.sh/debug-url',
+  /** Why the leader only observes; empty while it acts. */
+  standsBack: 'tenon.sh/stands-back',
 } as const
 
 /** Where the debug pages of a process are. */
@@ -25,6 +27,7 @@ export function annotationsOf(
 ): Readonly<Record<string, string>> {
   return {
     [leaderAnnotations.leader]: identity,
+    [leaderAnnotations.standsBack]: '',
     ...(debug !== undefined &&
       (debug.isInPod
         ? { [leaderAnnotations.port]: String(debug.port) }

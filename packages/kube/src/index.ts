@@ -58,6 +58,7 @@ export {
 export {
   type ControllerActivity,
   type ControllerDependencies,
+  type WorkGate,
   type ControllerMetrics,
   createController,
   type ReconcileOutcome,

@@ -8,6 +8,7 @@ import {
   createController,
   createSingleton,
   type ReconcileResult,
+  type WorkGate,
 } from '@tenon/kube'
 import { scaledConcurrency } from './settings.ts'
 import type { LogFields } from '@tenon/runtime'
@@ -57,14 +58,18 @@ const defaultBackoff = { baseMs: 5, capMs: 1_000_000 }
 /**
  * Builds what runs each spec and subscribes the controllers, in the order of the list. Nothing runs before `start`.
  * @param cpuRequestsMillis what the process requests, in thousandths of a core.
+ * @param gateOf closed while the controller of a spec must not work.
  */
 export function runnables(
   specs: readonly RunnableSpec[],
   cpuRequestsMillis: number,
-  deps: ControllerDependencies,
+  shared: ControllerDependencies,
+  gateOf: (spec: RunnableSpec) => WorkGate | undefined = () => undefined,
 ): readonly Runnable[] {
   return specs.map((spec) => {
     if ('loop' in spec) return loopOf(spec)
+    const gate = gateOf(spec)
+    const deps = { ...shared, ...(gate && { gate }) }
     if ('run' in spec) return createSingleton({ name: spec.name, run: (signal) => spec.run(signal), ...deps })
     const controller = queueOf(spec, cpuRequestsMillis, deps)
     spec.watch((key, delayMs) => {

@@ -73,22 +73,29 @@ interface Controllers {
   readonly explainer: NodeExplainer
 }
 
+interface Specs {
+  /** In the order in which they start and see a change. */
+  readonly specs: readonly RunnableSpec[]
+  readonly explainer: NodeExplainer
+  /** Those that write nothing, and so go on while another controller is at work. */
+  readonly goOnBeside?: ReadonlySet<RunnableSpec>
+}
+
 /** Builds every controller and subscribes it to what it watches. Nothing runs before `start`. */
 export function buildControllers(given: OperatorParts, sweep: SweepGuard): Controllers {
   const parts = assemblyOf(given)
   const { clock, logger, random, framework, settings } = parts
   const deps = { clock, logger, random, metrics: framework, isExpected: isExpectedFailure }
   reportSync(parts)
-  const { specs, explainer } = settings.observeOnly ? observerSpecs(parts) : controllerSpecs(parts, sweep)
+  const { specs, explainer, goOnBeside } = settings.observeOnly
+    ? observerSpecs(parts)
+    : controllerSpecs(parts, sweep)
   const pace = new TurnPace(clock)
-  return { runnables: runnables(specs, settings.cpuRequestsMillis, { ...deps, pace }), explainer }
+  const gateOf = (spec: RunnableSpec) => (goOnBeside?.has(spec) === true ? undefined : parts.others)
+  return { runnables: runnables(specs, settings.cpuRequestsMillis, { ...deps, pace }, gateOf), explainer }
 }
 
-/** In the order in which they start and see a change. */
-function controllerSpecs(
-  parts: Assembly,
-  sweep: SweepGuard,
-): { readonly specs: readonly RunnableSpec[]; readonly explainer: NodeExplainer } {
+function controllerSpecs(parts: Assembly, sweep: SweepGuard): Specs {
   const { caches, client, clock, learning, logger, metrics, overlays, provider, settings, state } = parts
   const { staticCapacity } = settings.featureGates
   const evictions = new EvictionQueue(parts)
@@ -112,6 +119,11 @@ function controllerSpecs(
     ...(repairs && { repairs }),
   })
   const buffering = bufferingOf(parts, parts.client)
+  const measuring = [
+    ...poolPricing(caches, state, measured(parts, 'state.pricing').provider, metrics, logger),
+    ...metricsSpecs(parts),
+  ]
+  const observing = observedDisruptionOf(disruptionParts, claimSources).disruption
   const specs = [
     disruptionConditions(
       parts.kubernetes,
@@ -168,14 +180,7 @@ function controllerSpecs(
     nodePoolHashes(client, caches, state),
     nodePoolReadiness(client, caches, state, provider, clock),
     new NodePoolRegistrationHealth(parts),
-    ...(policyOf(settings).readsAnnotations
-      ? [
-          nodePoolAnnotations(caches, state, parts.events),
-          annotationReport(caches, parts.events),
-          new NodePoolProgress(parts),
-          ignoredOverlays(client, settings, clock),
-        ]
-      : []),
+    ...annotationSpecs(parts),
     new NodePoolRollout(parts),
     new NodePoolCanary(parts),
     ...(policyOf(parts.settings).learns ? [new TemplateHistory(parts)] : []),
@@ -184,8 +189,7 @@ function controllerSpecs(
     new BrakeReport(parts),
     ...(autoBrake === undefined ? [] : [autoBrake]),
     ...(learning === undefined ? [] : [new NodePoolLearning({ ...parts, learning })]),
-    ...poolPricing(caches, state, measured(parts, 'state.pricing').provider, metrics, logger),
-    ...metricsSpecs(parts),
+    ...measuring,
     new NodeClaimGarbageCollection({
       ...measured(parts, 'nodeclaim.garbagecollection'),
       deleter,
@@ -194,7 +198,7 @@ function controllerSpecs(
     nodePoolCounter(client, caches, state),
     commands,
     disruption,
-    observedDisruptionOf(disruptionParts, claimSources).disruption,
+    observing,
     provisionerOf(measured(parts, 'provisioner'), {
       plannedClaims,
       creations,
@@ -202,7 +206,19 @@ function controllerSpecs(
       hydration: buffering.hydration,
     }),
   ]
-  return { specs, explainer }
+  return { specs, explainer, goOnBeside: new Set<RunnableSpec>([...measuring, observing]) }
+}
+
+/** What reads annotations of Tenon, and reports those that it cannot read. */
+function annotationSpecs(parts: Assembly): readonly RunnableSpec[] {
+  const { caches, client, clock, events, settings, state } = parts
+  if (!policyOf(settings).readsAnnotations) return []
+  return [
+    nodePoolAnnotations(caches, state, events),
+    annotationReport(caches, events),
+    new NodePoolProgress(parts),
+    ignoredOverlays(client, settings, clock),
+  ]
 }
 
 /** What pauses voluntary disruption by itself, where something does. */
@@ -212,10 +228,7 @@ function autoBrakeOf(parts: Assembly): AutoBrake | undefined {
 }
 
 /** What a process runs that only observes: it decides and measures, and writes nothing. */
-function observerSpecs(parts: Assembly): {
-  readonly specs: readonly RunnableSpec[]
-  readonly explainer: NodeExplainer
-} {
+function observerSpecs(parts: Assembly): Specs {
   const { caches, logger, metrics, overlays, state } = parts
   const creations = new ClaimCreations(metrics, parts.claimJournal, logger)
   const { disruption, explainer } = observedDisruptionOf(measured(parts, 'disruption'), {

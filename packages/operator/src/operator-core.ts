@@ -24,6 +24,7 @@ import { overlaidProvider, overlayLayer } from './nodeoverlay/overlaid-provider.
 import { DisruptionAnswers, type NodeDecision } from './disruption/answers.ts'
 import { Journal } from './journal/journal.ts'
 import { storedNodes, uselessAnnotation } from './nodepool/learned-annotations.ts'
+import { OtherControllers } from './extensions/beside/other-controllers.ts'
 import { noEvents, readingClient, readingProvider } from './extensions/observe/fences.ts'
 import { PlacementGate } from './placement/gate.ts'
 import { DecisionFaults } from './decide/decision-faults.ts'
@@ -108,6 +109,8 @@ export class OperatorCore {
   /** What this operator has done while it leads. */
   readonly journal: Journal
   protected readonly claimSweep: SweepGuard
+  /** Undefined if this process never stands back for another controller. */
+  readonly others: OtherControllers | undefined
   readonly #decider: SchedulingDecider
   protected readonly unreadable: UnreadableObjects
   readonly #followedPods: FollowedPods
@@ -123,10 +126,21 @@ export class OperatorCore {
   constructor(deps: CoreDependencies) {
     this.deps = deps
     const { observeOnly } = deps.settings
-    this.events = observeOnly ? noEvents : deps.kubernetes.events
     const { clock, logger } = deps.runtime
+    this.others =
+      observeOnly || !policyOf(deps.settings).standsBack
+        ? undefined
+        : new OtherControllers({ clock, logger, settings: deps.settings })
+    const { events } = deps.kubernetes
+    this.events = observeOnly ? noEvents : (this.others?.events(events) ?? events)
     this.unreadable = new UnreadableObjects(logger)
-    this.caches = openCaches(deps.kubernetes.registry, deps.provider, deps.settings, this.unreadable.note)
+    this.caches = openCaches(
+      deps.kubernetes.registry,
+      deps.provider,
+      deps.settings,
+      this.unreadable.note,
+      this.others?.seen,
+    )
     const { provider, settings, build } = deps
     this.passAges = new PassAges(clock)
     this.journal = new Journal(clock, () => provider.currency?.())
@@ -172,6 +186,9 @@ export class OperatorCore {
         },
       }),
     })
+    this.others?.onChange((because) => {
+      this.metrics.standingBack.set(because === undefined ? 0 : 1)
+    })
     this.learnedCapacity = !learns ? undefined : new LearnedCapacity(this.caches, this.state, clock)
     this.learnedCapacity?.follow()
     this.requests = new RequestMetrics(this.metrics.registry)
@@ -200,7 +217,8 @@ export class OperatorCore {
   /** As far as this process may use it. */
   protected get usableProvider(): CloudProvider {
     const { provider, settings } = this.deps
-    return settings.observeOnly ? readingProvider(provider) : identifiedProvider(provider, this.identity)
+    if (settings.observeOnly) return readingProvider(provider)
+    return identifiedProvider(this.others?.provider(provider) ?? provider, this.identity)
   }
 
   /** Made when first asked for: it checks what the provider lists as soon as caches are open. */
@@ -212,7 +230,9 @@ export class OperatorCore {
   #assemble(): OperatorParts {
     const { kubernetes, runtime, settings } = this.deps
     const { observeOnly } = settings
-    const client = observeOnly ? readingClient(kubernetes.client) : kubernetes.client
+    const client = observeOnly
+      ? readingClient(kubernetes.client)
+      : (this.others?.client(kubernetes.client) ?? kubernetes.client)
     const { clock, random, logger } = runtime
     const provider = checkedPrices(this.usableProvider, logger)
     const overlays = overlayLayer(this.caches, provider)
@@ -225,6 +245,7 @@ export class OperatorCore {
     return {
       kubernetes: { client, caches: this.caches, events: this.events },
       identity: this.identity,
+      others: this.others,
       state: this.state,
       cloud: {
         provider: surchargedProvider(

@@ -27,6 +27,7 @@ export class Operator extends OperatorCore {
 
   /** Starts deciding and acting; call it once this process leads and has observed. */
   lead(): void {
+    this.others?.follow(this.stopping.signal)
     this.unreadable.lead(this.events)
     const controllers = buildControllers(this.assembled, this.claimSweep)
     this.#controllers = controllers.runnables

@@ -77,6 +77,8 @@ export interface Settings {
   readonly metricsDetail: 'full' | 'reduced'
   /** Everything is decided and noted, and nothing is carried out. */
   readonly observeOnly: boolean
+  /** Acts also while another controller writes NodeClaims of the same NodePools. */
+  readonly takeOver: boolean
   /** With `karpenter`, decisions are made as Karpenter makes them, without what Tenon adds. */
   readonly compatibility: 'none' | 'karpenter'
   /** Longest time the registration of a node waits for the nominations of its pods. */
@@ -122,6 +124,8 @@ export interface Policy {
   readonly plansRepairs: boolean
   /** When memory runs short, metrics go on with reduced detail (scale.md 2). */
   readonly reducesMetrics: boolean
+  /** Only observes while another controller writes NodeClaims of the same NodePools. */
+  readonly standsBack: boolean
 }
 
 const policies: Readonly<Record<Settings['compatibility'], Policy>> = {
@@ -139,6 +143,7 @@ const policies: Readonly<Record<Settings['compatibility'], Policy>> = {
     readsAnnotations: true,
     plansRepairs: true,
     reducesMetrics: true,
+    standsBack: true,
   },
   karpenter: {
     learns: false,
@@ -154,6 +159,7 @@ const policies: Readonly<Record<Settings['compatibility'], Policy>> = {
     readsAnnotations: false,
     plansRepairs: false,
     reducesMetrics: false,
+    standsBack: false,
   },
 }
 
@@ -197,6 +203,7 @@ export const defaultSettings: Settings = {
   clusterStateObservability: true,
   metricsDetail: 'full',
   observeOnly: false,
+  takeOver: false,
   identity: { isAccepted: false },
   compatibility: 'none',
   nominationHoldMs: 5_000,

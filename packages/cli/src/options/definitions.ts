@@ -158,6 +158,11 @@ export const coreOptions: readonly OptionDefinition[] = [
       false,
       'Decide everything, keep it in the journal, and carry out nothing: no write to the cloud, and none to Kubernetes but of the lease. For a single NodePool: annotation `tenon.sh/mode: observe`.',
     ),
+    boolean(
+      'take-over',
+      false,
+      'Act also while another controller writes NodeClaims of the same NodePools. Without it, Tenon only observes until the other has been quiet for 10 min. Off with `--compatibility=karpenter`, which always acts.',
+    ),
     text(
       'node-pools',
       'SELECTOR',

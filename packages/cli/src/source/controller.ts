@@ -156,7 +156,8 @@ async function findOneOfSeveral(
   return undefined
 }
 
-function isTenons({ metadata, spec }: Lease): boolean {
+/** Whether Tenon holds the lease, and not the Go Karpenter. */
+export function isTenons({ metadata, spec }: Lease): boolean {
   const holder = spec?.holderIdentity ?? ''
   return holder !== '' && metadata.annotations?.[leaderAnnotations.leader] === holder
 }

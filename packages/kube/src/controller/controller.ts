@@ -41,6 +41,13 @@ export interface ControllerMetrics {
   finished?(controller: string, outcome: ReconcileOutcome, durationMs: number): void
 }
 
+/** Whether keys are taken from queues now; while it is closed they wait. */
+export interface WorkGate {
+  readonly isOpen: boolean
+  /** Calls `listener` each time it opens. */
+  onOpen(listener: () => void): void
+}
+
 export interface ControllerDependencies {
   readonly clock: Clock
   readonly logger: Logger
@@ -50,6 +57,8 @@ export interface ControllerDependencies {
   readonly pace?: TurnPace
   /** Whether an error is an expected outcome, which is logged as a warning. */
   readonly isExpected?: (error: unknown) => boolean
+  /** Default: always open. */
+  readonly gate?: WorkGate
   /** Called for every error of a reconcile, after it was logged. */
   readonly onError?: (controller: string, key: string, error: unknown) => void
 }
@@ -87,6 +96,9 @@ class QueueController implements Controller {
     this.#bucket = options.rate === undefined ? undefined : new TokenBucket(options.rate, deps.clock)
     this.#queue = new WorkQueue(deps.clock, () => {
       deps.metrics?.added?.(this.name)
+      this.#planPump()
+    })
+    deps.gate?.onOpen(() => {
       this.#planPump()
     })
     const queue = this.#queue
@@ -128,7 +140,8 @@ class QueueController implements Controller {
   }
 
   #pump(): void {
-    const { clock, metrics } = this.#deps
+    const { clock, gate, metrics } = this.#deps
+    if (gate?.isOpen === false) return
     while (this.#queue.running < this.#options.concurrency && !this.#stopping.signal.aborted) {
       if (this.#pace.isOver && this.#queue.waiting > 0) {
         this.#planPump((pump) => {

@@ -12,6 +12,7 @@ import { ClaimJournal } from '../journal/claim-journal.ts'
 import { CommandJournal } from '../disruption/commands/command-journal.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Kubernetes } from '../kubernetes.ts'
+import type { OtherControllers } from '../extensions/beside/other-controllers.ts'
 import type { FollowedPods } from '../metrics/cluster/followed-pods.ts'
 import type { FrameworkMetrics } from '../metrics/framework/framework.ts'
 import type { Metrics } from '../metrics/metrics.ts'
@@ -64,6 +65,8 @@ interface ProcessParts {
 export interface OperatorParts {
   readonly kubernetes: Kubernetes
   readonly identity: ClusterIdentity
+  /** Undefined if this process never stands back. */
+  readonly others: OtherControllers | undefined
   readonly state: ClusterState
   readonly cloud: Cloud
   readonly decisions: Decisions
@@ -73,7 +76,7 @@ export interface OperatorParts {
 
 /** All parts side by side, for each object to be given those that it names. */
 export type Assembly = Kubernetes &
-  Pick<OperatorParts, 'identity' | 'kubernetes' | 'state'> &
+  Pick<OperatorParts, 'identity' | 'kubernetes' | 'others' | 'state'> &
   Cloud &
   Decisions &
   Telemetry &
@@ -88,18 +91,19 @@ interface Made {
 }
 
 export function assemblyOf(parts: OperatorParts): Assembly {
-  const { identity, kubernetes, state, cloud, decisions, telemetry, process } = parts
+  const { identity, kubernetes, others, state, cloud, decisions, telemetry, process } = parts
   const { clock, turns } = process
   return {
     identity,
     kubernetes,
+    others,
     ...kubernetes,
     state,
     ...cloud,
     ...decisions,
     ...telemetry,
     ...process,
-    observed: new ObservedPools(kubernetes.caches, process.settings),
+    observed: new ObservedPools(kubernetes.caches, process.settings, others),
     claimJournal: new ClaimJournal(telemetry.journal, state),
     commandJournal: new CommandJournal(telemetry),
     slicing: { clock, turns, sliceMs },

@@ -353,6 +353,13 @@ const own: readonly MetricRow[] = [
     help: 'Failures of many nodes at once for which node repair waits; zone is empty for those of the cluster',
   },
   {
+    name: 'tenon_standing_back',
+    type: 'gauge',
+    labels: [],
+    unit: '',
+    help: '1 while this controller only observes, because another one writes NodeClaims of the same NodePools',
+  },
+  {
     name: 'tenon_workloads_without_launches',
     type: 'gauge',
     labels: ['nodepool'],

@@ -67,6 +67,7 @@ export class Metrics {
   readonly nodeClaimsUnhealthyDisrupted: Counter
   readonly nodeRepairs: Counter
   readonly nodeRepairBrakes: Counter
+  readonly standingBack: Gauge
   readonly podsDisruptionInitiated: Counter
   readonly disruptionEvaluation: Histogram
   readonly disruptionDecisions: Counter
@@ -174,6 +175,7 @@ export class Metrics {
     for (const type of ['multi', 'single']) this.consolidationTimeouts.inc({ consolidation_type: type }, 0)
     this.nodeRepairs = make.counter('tenon_node_repairs_total')
     this.nodeRepairBrakes = make.counter('tenon_node_repair_brakes_total')
+    this.standingBack = make.gauge('tenon_standing_back')
     this.uselessNodes = make.counter('tenon_nodes_launched_in_vain_total')
     this.heldWorkloads = make.gauge('tenon_workloads_without_launches')
     this.rolloutsPaused = make.gauge('tenon_nodepools_rollout_paused')

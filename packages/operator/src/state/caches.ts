@@ -54,6 +54,7 @@ import {
   keptObject,
   nodeFields,
   objectFields,
+  writtenFields,
   podFields,
   podTemplateFields,
   PodTrimmer,
@@ -149,12 +150,16 @@ export const indexes = {
   byProvisioningRequest: 'provisioningRequest',
 } as const
 
+/** Is told of each state of a NodeClaim or NodePool, with its managed fields, and of what is kept of it and was before. */
+type Writing = (kind: string, object: NodeClaim | NodePool, kept: object, before: object | undefined) => void
+
 /** Most changes are changes of pods, and the batch window is much longer than this. */
 const podGatherMs = 50
 
 /**
  * Takes the operator's caches from the registry, which starts each of them once.
  * @param onRead called for every object except pods, as it enters.
+ * @param onWritten absent if nobody asks who writes NodeClaims and NodePools.
  */
 export function openCaches(
   registry: Pick<CacheRegistry, 'cache'>,
@@ -169,6 +174,7 @@ export function openCaches(
     | 'surgeOnDrain'
   >,
   onRead: Reading = () => undefined,
+  onWritten?: Writing,
 ): Caches {
   const trimmer = new PodTrimmer()
   const trimmed = <T extends KubeObject>(
@@ -179,6 +185,13 @@ export function openCaches(
       transform: readable(type.kind, keptObject<T>, onRead, standIn),
       fields: objectFields,
     })
+  const watched = <T extends NodeClaim | NodePool>(
+    type: ResourceType<T>,
+    standIn: (object: T) => T | undefined,
+  ): Cache<T> =>
+    onWritten === undefined
+      ? trimmed(type, standIn)
+      : writtenCache(registry, type, readable(type.kind, keptObject<T>, onRead, standIn), onWritten)
   const podTemplates = () =>
     registry.cache(kinds.podTemplate, {
       transform: readable(kinds.podTemplate.kind, trimmer.podTemplate, onRead),
@@ -198,8 +211,8 @@ export function openCaches(
       transform: readable(kinds.node.kind, keptNode, onRead, standInForNode),
       fields: nodeFields,
     }),
-    nodeClaims: trimmed(karpenterKinds.nodeClaim, standInForClaim),
-    nodePools: trimmed(karpenterKinds.nodePool, standInForPool),
+    nodeClaims: watched(karpenterKinds.nodeClaim, standInForClaim),
+    nodePools: watched(karpenterKinds.nodePool, standInForPool),
     namespaces: trimmed(kinds.namespace, standInByName),
     daemonSets: registry.cache(kinds.daemonSet, {
       transform: readable(kinds.daemonSet.kind, trimmer.daemonSet, onRead),
@@ -269,6 +282,23 @@ export function openCaches(
   }
   addIndexes(caches, settings)
   return caches
+}
+
+/** Objects by whose writers another controller is recognized. */
+function writtenCache<T extends NodeClaim | NodePool>(
+  registry: Pick<CacheRegistry, 'cache'>,
+  type: ResourceType<T>,
+  read: (object: T, held?: T) => T | undefined,
+  onWritten: Writing,
+): Cache<T> {
+  return registry.cache(type, {
+    transform: (object, held) => {
+      const kept = read(object, held)
+      if (kept !== undefined) onWritten(type.kind, object, kept, held)
+      return kept
+    },
+    fields: writtenFields,
+  })
 }
 
 function addIndexes(caches: Caches, settings: Pick<Settings, 'compatibility' | 'featureGates'>): void {

@@ -120,6 +120,16 @@ const readOfMetadata: ReadFields = {
   others: true,
 }
 export const objectFields: ReadFields = { members: { metadata: readOfMetadata }, others: true }
+/** With what says who wrote the object, and when. */
+export const writtenFields: ReadFields = {
+  members: {
+    metadata: {
+      members: { ...readOfMetadata.members, managedFields: { members: { fieldsV1: false }, others: true } },
+      others: true,
+    },
+  },
+  others: true,
+}
 
 /** Fields for {@link keptNode}. */
 export const nodeFields: ReadFields = {

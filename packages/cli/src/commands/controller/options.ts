@@ -128,6 +128,7 @@ function settingsOf(read: ReadOptions): {
       clusterStateObservability: !read.isOn('disable-cluster-state-observability'),
       metricsDetail: read.text('metrics-detail') === 'reduced' ? 'reduced' : 'full',
       observeOnly: read.isOn('observe-only'),
+      takeOver: read.isOn('take-over'),
       compatibility: isCompatible ? 'karpenter' : 'none',
       autoBrake: read.isOn('auto-brake'),
       cpuRequestsMillis: cpuRequestsMillis > 0 ? cpuRequestsMillis : defaultSettings.cpuRequestsMillis,

@@ -48,6 +48,7 @@ import { type GuardedLimit, guardMemory } from './memory.ts'
 import { controllerOptions, type ControllerOptions } from './options.ts'
 import { cataloguePage, controllerPages, snapshotPage } from './pages.ts'
 import type { RecordingParts } from './recording.ts'
+import { reportStandingBack } from './standing-back.ts'
 import { commitOf, podNamespace } from './surroundings.ts'
 import { ThreadedElector } from './threaded-elector.ts'
 import type { JournalFiles } from './journal-files.ts'
@@ -85,7 +86,9 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
   const identity = `${hostname()}_${uuid(random)}`
   const leadership = new Leadership({ election: options.leaderElection, identity, clock, random, logger })
   // In observe mode only requests about the lease are sent, whatever bug the rest may have.
-  const mayAct = () => !options.settings.observeOnly && leadership.mayAct()
+  // The same while another controller is at work, for what providers send by themselves.
+  let others: Operator['others']
+  const mayAct = () => !options.settings.observeOnly && others?.isOpen !== false && leadership.mayAct()
   const config = clusterOf(io, options)
   const operator = await composeOperator({
     cloud: { module: options.provider, env: { ...io.env, ...options.providerEnv } },
@@ -99,6 +102,7 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
     commit: commit ?? '',
     runtime: { clock, random, logger },
   }).catch(asStartUpError)
+  ;({ others } = operator)
   addProcessMetrics(operator.metrics.registry)
   const limits = memoryLimits(options.memoryLimitBytes)
   addMemoryLimits(operator.metrics.registry, limits)
@@ -147,6 +151,8 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
         },
         logger,
       })
+    if (options.leaderElection)
+      reportStandingBack(others, options.leaderElection, { transport: config.transport, clock, logger })
     await leadership.run(operator, elect, io.interrupted)
   } finally {
     ended.abort()

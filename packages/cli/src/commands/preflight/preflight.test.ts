@@ -5,6 +5,7 @@ import { test, type TestContext } from 'node:test'
 import { karpenterKinds, kinds, type ResourceType, testedMinors } from '@tenon/api'
 import { identityAnnotation } from '@tenon/kube'
 import { oneChunk, type Transport } from '@tenon/runtime'
+import { leaderAnnotations } from '../../leader-annotations.ts'
 import { deploymentKind } from '../../source/autoscalers.ts'
 import { checks } from './run-checks.ts'
 import { definitionKind } from './checks/crds.ts'
@@ -186,6 +187,21 @@ const faults: readonly Fault[] = [
     check: 'cloud-dns',
     message: /api-ch-gva-2\.exoscale\.com has no address: getaddrinfo ENOTFOUND/,
     fix: /CoreDNS/,
+  },
+  {
+    name: 'a Tenon that stands back (ADO-6)',
+    plant: (stand) => {
+      const annotations = {
+        [leaderAnnotations.leader]: 'somebody',
+        [leaderAnnotations.standsBack]:
+          'another controller serves the same NodePools: x wrote the status of y',
+      }
+      const at = ['kube-system', 'karpenter-leader-election'] as const
+      stand.api.patch(kinds.lease, ...at, { metadata: { annotations } })
+    },
+    check: 'other-autoscalers',
+    message: /^another controller serves the same NodePools: x wrote the status of y$/,
+    fix: /--take-over/,
   },
   {
     name: 'another Karpenter',

@@ -1,5 +1,6 @@
 /** Observed NodePools: decisions about them are made and recorded, but not carried out. */
 import { conditionOf, isConditionTrue, type NodePool, ownValue } from '@tenon/api'
+import type { WorkGate } from '@tenon/kube'
 import type { Caches } from '../caches.ts'
 import { nodeClassOf } from './managed-pool.ts'
 import type { Settings } from '../../settings.ts'
@@ -26,21 +27,29 @@ export class ObservedPools {
   readonly #caches: Pick<Caches, 'nodeClasses' | 'nodePools'>
   /** Whether this process only observes, whatever NodePools say. */
   readonly isAll: boolean
+  readonly #beside: WorkGate | undefined
 
+  /** @param beside closed while another controller serves the same NodePools, and this one only observes. */
   constructor(
     caches: Pick<Caches, 'nodeClasses' | 'nodePools'>,
     { observeOnly }: Pick<Settings, 'observeOnly'>,
+    beside?: WorkGate,
   ) {
     this.#caches = caches
     this.isAll = observeOnly
+    this.#beside = beside
+  }
+
+  get #isAllNow(): boolean {
+    return this.isAll || this.#beside?.isOpen === false
   }
 
   get isAny(): boolean {
-    return this.isAll || this.#caches.nodePools.list().some(isObserved)
+    return this.#isAllNow || this.#caches.nodePools.list().some(isObserved)
   }
 
   has(name: string): boolean {
-    if (this.isAll) return true
+    if (this.#isAllNow) return true
     const pool = this.#caches.nodePools.get({ name })
     return pool !== undefined && isObserved(pool)
   }
@@ -54,9 +63,11 @@ export class ObservedPools {
 
   #modeAside(pool: NodePool, kind: PoolKind): Aside | undefined {
     if (kind === 'any') return undefined
-    const isOnlyObserved = this.isAll || isObserved(pool)
+    const isOnlyObserved = this.#isAllNow || isObserved(pool)
     if (isOnlyObserved === (kind === 'observed')) return undefined
-    return { code: 'observed', because: isOnlyObserved ? observedText : 'it is not only observed' }
+    if (!isOnlyObserved) return { code: 'observed', because: 'it is not only observed' }
+    const because = isObserved(pool) ? observedText : 'another controller serves it, too'
+    return { code: 'observed', because }
   }
 
   /** A process that only observes writes no conditions, so it checks the node class itself. */

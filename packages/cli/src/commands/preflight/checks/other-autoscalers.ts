@@ -1,17 +1,26 @@
 /** Finds other autoscalers of nodes: their Deployments, and their leases. */
-import { kinds, type Lease } from '@tenon/api'
+import { karpenterKinds, kinds, type Lease, type NodeClaim } from '@tenon/api'
+import { isNotServed, type KubeClient } from '@tenon/kube'
+import { latestForeignWrite, standingBackText } from '@tenon/operator'
+import { leaderAnnotations } from '../../../leader-annotations.ts'
+import { isTenons } from '../../../source/controller.ts'
 import type { RunningAutoscaler } from '../../../source/autoscalers.ts'
 import type { Check, CheckOutcome, Finding, Installation } from '../check.ts'
 import { selectorOf } from './node-pools.ts'
 
 const clusterAutoscalerLease = 'cluster-autoscaler'
+/** After so long without a write of the other one Tenon acts. */
+const recentMs = 10 * 60_000
 
 export const otherAutoscalers: Check = {
   name: 'other-autoscalers',
   run: async ({ kube, clock, autoscalers, installation }, signal) => {
     if (autoscalers instanceof Error) throw autoscalers
-    const leases = (await kube.list(kinds.lease, { signal })).filter((lease) => isHeld(lease, clock.now()))
-    return judge(autoscalers, leases, installation)
+    const now = clock.now()
+    const leases = (await kube.list(kinds.lease, { signal })).filter((lease) => isHeld(lease, now))
+    const { summary, findings } = judge(autoscalers, leases, installation)
+    const claims = leases.some(isTenons) ? [] : await claimsOf(kube, signal)
+    return { summary, findings: [...findings, ...besideFindings(leases, claims, now)] }
   },
 }
 
@@ -95,6 +104,40 @@ function secondTenon({ namespace, name }: RunningAutoscaler, own: Installation):
     status: 'fail',
     message: `Deployment ${namespace}/${name} runs Tenon in another namespace than ${own.namespace}`,
     fix: `check with -n ${namespace}, remove one of the two, or give both --node-pools`,
+  }
+}
+
+/**
+ * A Karpenter that runs elsewhere, without a Deployment or lease here, is known by what it writes (adoption.md 2). Where
+ * Tenon leads it has judged, and its lease has the words.
+ */
+function besideFindings(
+  held: readonly Lease[],
+  claims: readonly NodeClaim[],
+  nowMs: number,
+): readonly Finding[] {
+  const write = latestForeignWrite(claims, nowMs - recentMs)
+  const messages = [
+    ...held
+      .filter(isTenons)
+      .flatMap(({ metadata }) => metadata.annotations?.[leaderAnnotations.standsBack] ?? []),
+    ...(write === undefined ? [] : [standingBackText(write)]),
+  ]
+  return messages
+    .filter((message) => message !== '')
+    .map((message) => ({
+      status: 'fail',
+      message,
+      fix: 'stop the other controller where it runs, or run Tenon with --take-over',
+    }))
+}
+
+async function claimsOf(kube: KubeClient, signal: AbortSignal): Promise<readonly NodeClaim[]> {
+  try {
+    return await kube.list(karpenterKinds.nodeClaim, { signal })
+  } catch (error) {
+    if (isNotServed(error)) return []
+    throw error
   }
 }
 

@@ -1,0 +1,84 @@
+/**
+ * Recognizes writes of another controller by the managed fields of NodeClaims and NodePools (adoption.md 2). Karpenter and
+ * Tenon both write as `karpenter`, so a write of that name is foreign only if this process sent none that explains it.
+ */
+import { isRecord, type KubeObject } from '@tenon/api'
+import { rfc3339 } from '@tenon/runtime'
+
+/** A write that this process did not make. Times are in Unix milliseconds of the API server. */
+export interface ForeignWrite {
+  readonly manager: string
+  readonly atMs: number
+  readonly verb: 'created' | 'wrote the status of'
+  /** Such as `NodeClaim default-x2b4q`. */
+  readonly object: string
+}
+
+/** When each field manager last wrote the status. */
+export type StatusTimes = ReadonlyMap<string, number>
+
+/** The field manager of our own requests, from their user agent. */
+export const ownManager = 'karpenter'
+
+/** People, and programs that apply what people wrote: they may write anything, and launch nothing. */
+const bystanders =
+  /^(kubectl|k9s|lens|node-fetch|mozilla|curl|argo|flux|kustomize|helm|terraform|hashicorp|opentofu|pulumi|velero|rancher|kyverno|gatekeeper|kube-|tenon|before-first-apply)/i
+/** A claim that a person creates has the name of their tool. */
+const autoscalers = /karpenter|autoscal/i
+
+interface Entry {
+  readonly manager: string
+  readonly isStatus: boolean
+  readonly atMs: number
+}
+
+/** Entries that cannot be read prove nothing. */
+function entriesOf({ metadata }: KubeObject): readonly Entry[] {
+  const entries: unknown = metadata.managedFields
+  if (!Array.isArray(entries)) return []
+  return entries.flatMap((entry: unknown) => {
+    if (!isRecord(entry)) return []
+    const { manager, time, subresource } = entry
+    if (typeof manager !== 'string' || typeof time !== 'string' || bystanders.test(manager)) return []
+    const atMs = Date.parse(time)
+    return Number.isNaN(atMs) ? [] : [{ manager, isStatus: subresource === 'status', atMs }]
+  })
+}
+
+export function statusTimes(object: KubeObject): StatusTimes {
+  return new Map(
+    entriesOf(object).flatMap(({ manager, isStatus, atMs }) => (isStatus ? [[manager, atMs]] : [])),
+  )
+}
+
+/** The controllers that wrote the status of an object since the state with the times `before`. */
+export function statusWrites(
+  object: string,
+  times: StatusTimes,
+  before: StatusTimes,
+): readonly ForeignWrite[] {
+  return [...times].flatMap(([manager, atMs]) =>
+    before.get(manager) === atMs ? [] : [{ manager, atMs, verb: 'wrote the status of', object }],
+  )
+}
+
+/** The last write to the status of NodeClaims, whoever the controller is; undefined without any since `sinceMs`. */
+export function latestForeignWrite(claims: readonly KubeObject[], sinceMs: number): ForeignWrite | undefined {
+  const writes = claims.flatMap((claim) =>
+    statusWrites(`NodeClaim ${claim.metadata.name}`, statusTimes(claim), new Map()),
+  )
+  return writes.filter(({ atMs }) => atMs >= sinceMs).toSorted((one, other) => other.atMs - one.atMs)[0]
+}
+
+/** Why a controller stands back: the same words in log, lease and preflight. */
+export function standingBackText({ manager, verb, object, atMs }: ForeignWrite): string {
+  return `another controller serves the same NodePools: ${manager} ${verb} ${object} at ${rfc3339(atMs)}; Tenon only observes until nothing has been written for 10 min`
+}
+
+/** The controller that created a NodeClaim, or undefined if a person may have. */
+export function creatorOf(claim: KubeObject): ForeignWrite | undefined {
+  const creator = entriesOf(claim).find(({ manager, isStatus }) => !isStatus && autoscalers.test(manager))
+  if (creator === undefined) return undefined
+  const { manager, atMs } = creator
+  return { manager, atMs, verb: 'created', object: `NodeClaim ${claim.metadata.name}` }
+}

@@ -1,0 +1,218 @@
+/** Stands back while another controller launches, disrupts or writes NodeClaims of the same NodePools (adoption.md 2). */
+import type { KubeObject, NodeClaim, NodePool } from '@tenon/api'
+import type { EventRecorder, KubeClient, WorkGate } from '@tenon/kube'
+import { type CloudProvider, decorated } from '@tenon/provider'
+import { type Clock, Listeners, type Logger } from '@tenon/runtime'
+import type { Settings } from '../../settings.ts'
+import { isServedBy } from '../../state/nodepools/node-pool-selection.ts'
+import { readingClient, readingProvider } from '../observe/fences.ts'
+import {
+  creatorOf,
+  type ForeignWrite,
+  ownManager,
+  standingBackText,
+  statusTimes,
+  type StatusTimes,
+  statusWrites,
+} from './foreign-writes.ts'
+
+interface Dependencies {
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly settings: Pick<Settings, 'nodePools' | 'takeOver'>
+}
+
+/** For so long nothing may have been written before this controller acts again. */
+const quietMs = 10 * 60_000
+/** The last requests of a leader that was replaced may arrive so long after our start. */
+const handoverMs = 15_000
+/** Writes of ours may show so long after their answer: watches lag, and answers get lost. */
+const lagMs = 30_000
+/** After an interrupted watch, old writes of ours show late; the clock of the server may differ by a minute. */
+const remembersMs = 10 * 60_000
+const skewMs = 60_000
+
+export class OtherControllers implements WorkGate {
+  readonly #deps: Dependencies
+  /** Unix milliseconds from which writes of others count; undefined until this process leads. */
+  #fromMs: number | undefined
+  /** When our last write of an object ended, in Unix milliseconds; undefined while one is under way. Oldest first. */
+  readonly #ownWrites = new Map<string, number | undefined>()
+  readonly #statusTimes = new WeakMap<object, StatusTimes>()
+  #last: { readonly write: ForeignWrite; readonly seenMs: number } | undefined
+  #isWaiting = false
+  #cancelWake: (() => void) | undefined
+  readonly #changed = new Listeners<string | undefined>()
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /** Judges from now on until `signal` aborts; what was written before does not count. Call it once this process leads. */
+  follow(signal: AbortSignal): void {
+    this.#fromMs = this.#deps.clock.now() + handoverMs
+    signal.addEventListener('abort', () => {
+      this.#cancelWake?.()
+    })
+  }
+
+  /** False while another controller is at work, and this one only observes. */
+  get isOpen(): boolean {
+    return !this.#isWaiting
+  }
+
+  onOpen(listener: () => void): void {
+    this.#changed.add((words) => {
+      if (words === undefined) listener()
+    })
+  }
+
+  /** Calls `listener` with the reason when this controller begins to observe only, and with undefined when it acts again. */
+  onChange(listener: (because: string | undefined) => void): void {
+    this.#changed.add(listener)
+  }
+
+  /** Why this controller only observes; undefined while it acts. */
+  get because(): string | undefined {
+    return this.#isWaiting && this.#last !== undefined ? standingBackText(this.#last.write) : undefined
+  }
+
+  /**
+   * Judges a state of an object as it enters the cache.
+   * @param object with its managed fields.
+   * @param kept what the cache keeps of it, now and before.
+   */
+  readonly seen = (
+    type: string,
+    object: NodeClaim | NodePool,
+    kept: object,
+    before: object | undefined,
+  ): void => {
+    const times = statusTimes(object)
+    this.#statusTimes.set(kept, times)
+    const { clock, settings } = this.#deps
+    if (this.#fromMs === undefined || clock.now() < this.#fromMs) return
+    if (settings.nodePools !== undefined && !isServedBy(settings.nodePools, object)) return
+    for (const write of this.#foreignWrites(type, object, before, times)) this.#prove(write)
+  }
+
+  #foreignWrites(
+    type: string,
+    object: NodeClaim | NodePool,
+    before: object | undefined,
+    times: StatusTimes,
+  ): readonly ForeignWrite[] {
+    const key = keyOf(type, object.metadata.name)
+    if (before !== undefined)
+      return statusWrites(
+        `${type} ${object.metadata.name}`,
+        times,
+        this.#statusTimes.get(before) ?? times,
+      ).filter((write) => write.manager !== ownManager || !this.#explains(key, write))
+    const creator = 'template' in object.spec || this.#ownWrites.has(key) ? undefined : creatorOf(object)
+    return creator === undefined ? [] : [creator]
+  }
+
+  /** Remembers which objects it writes, and writes nothing while another controller is at work. */
+  client(inner: KubeClient): KubeClient {
+    const reading = readingClient(inner)
+    const now = () => (this.#isWaiting ? reading : inner)
+    return decorated<Partial<KubeClient>, KubeClient>(inner, {
+      create: (type, object, options) =>
+        this.#writing(type.kind, object.metadata.name, () => now().create(type, object, options)),
+      update: (type, object, options) =>
+        this.#writing(type.kind, object.metadata.name, () => now().update(type, object, options)),
+      patch: <T extends KubeObject>(...args: Parameters<KubeClient['patch']>) =>
+        this.#writing(args[0].kind, args[1].name, () => now().patch(...args) as Promise<T>),
+      delete: (...args) => now().delete(...args),
+      evict: (...args) => now().evict(...args),
+    }) as KubeClient
+  }
+
+  provider(inner: CloudProvider): CloudProvider {
+    const reading = readingProvider(inner)
+    const now = () => (this.#isWaiting ? reading : inner)
+    return decorated(inner, {
+      create: (...args) => now().create(...args),
+      delete: (...args) => now().delete(...args),
+      ...(inner.reboot && {
+        reboot: async (...args: Parameters<NonNullable<CloudProvider['reboot']>>) => {
+          await now().reboot?.(...args)
+        },
+      }),
+    })
+  }
+
+  /** Events are writes, too. */
+  events(inner: EventRecorder): EventRecorder {
+    return {
+      record: (...args) => {
+        if (!this.#isWaiting) inner.record(...args)
+      },
+    }
+  }
+
+  async #writing<T>(kind: string, name: string | undefined, write: () => Promise<T>): Promise<T> {
+    if (name === undefined || (kind !== 'NodeClaim' && kind !== 'NodePool')) return await write()
+    const key = keyOf(kind, name)
+    this.#note(key, undefined)
+    try {
+      return await write()
+    } finally {
+      this.#note(key, this.#deps.clock.now())
+    }
+  }
+
+  #note(key: string, endedMs: number | undefined): void {
+    this.#ownWrites.delete(key)
+    this.#ownWrites.set(key, endedMs)
+    for (const [oldest, at] of this.#ownWrites) {
+      if (at === undefined || this.#deps.clock.now() - at <= remembersMs) return
+      this.#ownWrites.delete(oldest)
+    }
+  }
+
+  /** Whether a write with our name may be ours. */
+  #explains(key: string, { atMs }: ForeignWrite): boolean {
+    if (!this.#ownWrites.has(key)) return false
+    const endedMs = this.#ownWrites.get(key)
+    return endedMs === undefined || this.#deps.clock.now() - endedMs <= lagMs || atMs <= endedMs + skewMs
+  }
+
+  #prove(write: ForeignWrite): void {
+    const { clock, logger, settings } = this.#deps
+    const isFirst = this.#last === undefined || clock.now() - this.#last.seenMs >= quietMs
+    this.#last = { write, seenMs: clock.now() }
+    if (settings.takeOver) {
+      if (isFirst)
+        logger.warn('another controller serves the same NodePools; acting beside it because of --take-over', {
+          manager: write.manager,
+          object: write.object,
+        })
+      return
+    }
+    if (this.#isWaiting) return
+    this.#isWaiting = true
+    logger.warn(this.because ?? '')
+    this.#changed.notify(this.because)
+    this.#wake(quietMs)
+  }
+
+  #wake(delayMs: number): void {
+    const { clock, logger } = this.#deps
+    this.#cancelWake = clock.after(delayMs, () => {
+      const leftMs = (this.#last?.seenMs ?? 0) + quietMs - clock.now()
+      if (leftMs > 0) {
+        this.#wake(leftMs)
+        return
+      }
+      this.#isWaiting = false
+      logger.info('no other controller has written for 10 min; acting again')
+      this.#changed.notify(undefined)
+    })
+  }
+}
+
+function keyOf(kind: string, name: string): string {
+  return `${kind}/${name}`
+}
