@@ -1,6 +1,6 @@
 /** What a person at the terminal sees of `tenon`: addresses, endings, errors, help. */
 import assert from 'node:assert/strict'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -61,6 +61,48 @@ test('up tells within 10 s of processor time where everything is, and SIGINT end
   assert.equal(up.err(), '')
 })
 
+test('PGE-15 a second start in one directory has a kubeconfig of its own, and leaves that of the first alone', async (t) => {
+  const cwd = await temporaryDirectory(t)
+  const first = await startCluster(t, cwd, 'up', '--no-apply')
+  const kubeconfig = await readFile(join(cwd, '.tenon/kubeconfig'), 'utf8')
+  const second = await startCluster(t, cwd, 'up', '--no-apply')
+  assert.match(
+    second.err(),
+    /^note: process \d+ has a cluster in \.tenon; the files of this one are in \.tenon\/2$/m,
+  )
+  assert.match(second.out(), /^kubeconfig +\.tenon\/2\/kubeconfig /m)
+  assert.equal(await readFile(join(cwd, '.tenon/kubeconfig'), 'utf8'), kubeconfig)
+  const names = (config: string) =>
+    kubectlOut(cwd, ['--kubeconfig', config, 'get', 'namespaces', '-o', 'name'], '')
+  for (const config of ['.tenon/kubeconfig', '.tenon/2/kubeconfig'])
+    assert.match(await names(config), /namespace\/kube-system/)
+  await interrupted(second)
+  assert.match(await names('.tenon/kubeconfig'), /namespace\/kube-system/)
+  const third = await startCluster(t, cwd, 'up', '--no-apply')
+  assert.match(third.out(), /^kubeconfig +\.tenon\/2\/kubeconfig /m, 'the folder of the second is free again')
+  await Promise.all([first.end('SIGKILL'), third.end('SIGKILL')])
+  const fourth = await startCluster(t, cwd, 'up', '--no-apply')
+  assert.match(
+    fourth.out(),
+    /^kubeconfig +\.tenon\/kubeconfig /m,
+    'what a killed process left is no obstacle',
+  )
+})
+
+test('PGE-15 a data directory that another process uses is refused by name', async (t) => {
+  const cwd = await temporaryDirectory(t)
+  const first = await startCluster(t, cwd, 'up', '--no-apply', '--data-dir', 'data')
+  const { code, err } = await runTenon(t, cwd, ['up', ...onFreePorts, '--data-dir', 'data'])
+  assert.equal(code, 1)
+  assert.match(
+    err,
+    new RegExp(
+      `^error: data directory .*data: process ${first.child.pid} uses it; choose another with --data-dir$`,
+      'm',
+    ),
+  )
+})
+
 test('SIGINT ends up within 2 s while clients watch and instances boot', async (t) => {
   const cwd = await temporaryDirectory(t)
   const up = await startCluster(t, cwd, 'up')
@@ -89,7 +131,7 @@ test('a taken port is one clear line', async (t) => {
       cwd,
       [command, '--port', '0', '--api-port', port],
       new RegExp(
-        `^tenon: Kubernetes API: port ${port} on 127.0.0.1 is already in use; choose another with --api-port`,
+        `^error: Kubernetes API: port ${port} on 127.0.0.1 is already in use; choose another with --api-port`,
       ),
     )
     await refused(
@@ -97,7 +139,7 @@ test('a taken port is one clear line', async (t) => {
       cwd,
       [command, '--port', port, '--api-port', '0'],
       new RegExp(
-        `^tenon: simulated Exoscale: port ${port} on 127.0.0.1 is already in use; choose another with --port`,
+        `^error: simulated Exoscale: port ${port} on 127.0.0.1 is already in use; choose another with --port`,
       ),
     )
   }
@@ -150,27 +192,27 @@ test('what a manifest asks for and has no effect is told', async (t) => {
 test('a bad manifest is one clear line that names the place and the reason', async (t) => {
   const cwd = await temporaryDirectory(t)
   const cases: readonly (readonly [string, string, RegExp])[] = [
-    ['broken.yaml', 'kind: Pod\n  metadata: [', /^tenon: broken\.yaml:\d+: not valid YAML: /],
-    ['text.yaml', 'just text', /^tenon: text\.yaml:1: not a Kubernetes object/],
+    ['broken.yaml', 'kind: Pod\n  metadata: [', /^error: broken\.yaml:\d+: not valid YAML: /],
+    ['text.yaml', 'just text', /^error: text\.yaml:1: not a Kubernetes object/],
     [
       'kindless.yaml',
       'apiVersion: v1\nmetadata: {name: a}',
-      /^tenon: kindless\.yaml:1: field kind is missing/,
+      /^error: kindless\.yaml:1: field kind is missing/,
     ],
     [
       'unknown.yaml',
       'apiVersion: example.com/v1\nkind: Gizmo\nmetadata: {name: a}',
-      /^tenon: unknown\.yaml:1: no kind Gizmo in example\.com\/v1; apply its CustomResourceDefinition first/,
+      /^error: unknown\.yaml:1: no kind Gizmo in example\.com\/v1; apply its CustomResourceDefinition first/,
     ],
     [
       'field.yaml',
       'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndatum: {}',
-      /^tenon: field\.yaml:1: ConfigMap a: .*unknown field.*datum/,
+      /^error: field\.yaml:1: ConfigMap a: .*unknown field.*datum/,
     ],
     [
       'value.yaml',
       'apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: a}\nspec: {weight: 1000, template: {spec: {nodeClassRef: {group: a.b, kind: C, name: d}, requirements: []}}}',
-      /^tenon: value\.yaml:1: NodePool a: .*spec\.weight/,
+      /^error: value\.yaml:1: NodePool a: .*spec\.weight/,
     ],
   ]
   for (const [name, text, line] of cases) {
@@ -186,51 +228,51 @@ test('a missing file and an empty directory are one clear line', async (t) => {
     t,
     cwd,
     ['up', '-f', 'nowhere.yaml'],
-    /^tenon: cannot read nowhere\.yaml: no such file or directory/,
+    /^error: cannot read nowhere\.yaml: no such file or directory/,
   )
   await refused(
     t,
     cwd,
     ['up', '-f', 'empty'],
-    /^tenon: directory empty contains no \.yaml, \.yml or \.json file/,
+    /^error: directory empty contains no \.yaml, \.yml or \.json file/,
   )
 })
 
 test('a data directory that cannot be used is one clear line', async (t) => {
   const cwd = await temporaryDirectory(t)
   await writeFile(join(cwd, 'file'), '')
-  await refused(t, cwd, ['up', ...onFreePorts, '--data-dir', 'file'], /^tenon: data directory .*file: /)
+  await refused(t, cwd, ['up', ...onFreePorts, '--data-dir', 'file'], /^error: data directory .*file: /)
 })
 
 test('usage errors are one line and suggest the nearest word', async (t) => {
   const cwd = await temporaryDirectory(t)
-  await refused(t, cwd, ['upp'], /^tenon: unknown command 'upp' \(Did you mean up\?\)/)
-  await refused(t, cwd, ['up', '--prot', '1'], /^tenon: unknown option '--prot' \(Did you mean --port\?\)/)
+  await refused(t, cwd, ['upp'], /^error: unknown command 'upp' \(Did you mean up\?\)/)
+  await refused(t, cwd, ['up', '--prot', '1'], /^error: unknown option '--prot' \(Did you mean --port\?\)/)
   await refused(t, cwd, ['up', '--port', '70000'], /--port .*Use a port from 0 to 65535/)
   await refused(t, cwd, ['up', '--boot-delay', '5'], /--boot-delay .*Use a duration such as 2s or 1m30s/)
   await refused(t, cwd, ['up', '--kubernetes-version', '1.12'], /Use a version from 1\.33 to 1\.37/)
-  await refused(t, cwd, ['controller'], /^tenon: set the cloud provider: --provider=/)
+  await refused(t, cwd, ['controller'], /^error: set the cloud provider: --provider=/)
   await refused(
     t,
     cwd,
     ['controller', '--provider', 'ovh'],
-    /^tenon: --provider=ovh: give exoscale, clever-cloud, cluster-api or kwok/,
+    /^error: --provider=ovh: give exoscale, clever-cloud, cluster-api or kwok/,
   )
 })
 
 test('a controller without a cluster or with wrong settings says so in one line', async (t) => {
   const cwd = await temporaryDirectory(t)
   const controller = ['controller', '--provider', 'exoscale', '--disable-leader-election']
-  await refused(t, cwd, [...controller, '--kubeconfig', 'nowhere'], /^tenon: .*nowhere/)
+  await refused(t, cwd, [...controller, '--kubeconfig', 'nowhere'], /^error: .*nowhere/)
   await startCluster(t, cwd, 'devcluster')
   const ready = [...controller, '--kubeconfig', '.tenon/kubeconfig']
-  await refused(t, cwd, ready, /^tenon: .*EXOSCALE_/)
+  await refused(t, cwd, ready, /^error: .*EXOSCALE_/)
   const settings = await controllerSettings(cwd)
   await refused(
     t,
     cwd,
     controller,
-    /^tenon: Exoscale: EXOSCALE_ZONE is "de-mars-1", which is not one of the zones /,
+    /^error: Exoscale: EXOSCALE_ZONE is "de-mars-1", which is not one of the zones /,
     {
       ...settings,
       EXOSCALE_ZONE: 'de-mars-1',
@@ -240,7 +282,7 @@ test('a controller without a cluster or with wrong settings says so in one line'
     t,
     cwd,
     [...ready, '--batch-max-duration', 'soon'],
-    /^tenon: --batch-max-duration=soon: use a duration/,
+    /^error: --batch-max-duration=soon: use a duration/,
   )
 })
 

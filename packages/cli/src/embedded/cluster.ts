@@ -1,6 +1,6 @@
 /** Serves the embedded cluster on sockets and stores it on disk, for `tenon up` and `tenon devcluster`. */
-import { chmod, mkdir, writeFile } from 'node:fs/promises'
-import { dirname, relative, resolve } from 'node:path'
+import { chmod, writeFile } from 'node:fs/promises'
+import { join, relative, resolve } from 'node:path'
 import {
   type DataDirectory,
   type DevCluster,
@@ -22,6 +22,7 @@ import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { callWebhook } from './call-webhook.ts'
 import { defaultPorts } from './flags.ts'
+import { takeClusterFolder, type TakenFolder, takeFolder } from './folder.ts'
 import type { ChosenCloud } from './simulated-cloud.ts'
 
 const host = '127.0.0.1'
@@ -85,9 +86,13 @@ export async function startCluster(
     for (const end of stopped.toReversed()) await end()
   }
   try {
+    const folder = await clusterFolder(io)
+    stopped.push(() => folder.release())
+    const dataPath = options.dataDir === undefined ? undefined : resolve(io.cwd, options.dataDir)
+    if (dataPath !== undefined) stopped.push(await lockData(dataPath))
     const data = await openDataDirectory({
       ...deps,
-      ...(options.dataDir !== undefined && { path: resolve(io.cwd, options.dataDir) }),
+      ...(dataPath !== undefined && { path: dataPath }),
     }).catch((cause: Error) => {
       throw new CliError(`${cause.message}; choose another with --data-dir`, { cause })
     })
@@ -122,7 +127,11 @@ export async function startCluster(
     const pages = await listenPages(pagesOf(cluster, data, extra), what, options.port, io)
     if (pages !== undefined) stopped.push(() => pages.close())
     const cloudUrl = announceCloud(cluster, pages)
-    const kubeconfig = await writeKubeconfig(io, kubeconfigYaml({ server: api.url, credentials }))
+    const kubeconfig = await writeKubeconfig(
+      io,
+      folder.path,
+      kubeconfigYaml({ server: api.url, credentials }),
+    )
     const place: SimulationPlace = {
       apiUrl: api.url,
       kubeconfig: resolve(io.cwd, kubeconfig),
@@ -257,11 +266,32 @@ function isTaken(error: unknown): boolean {
 const notFound: HttpHandler = () =>
   Promise.resolve({ status: 404, headers: {}, body: (async function* () {})() })
 
+/** @throws CliError if another process has the directory: both would write the same files. */
+async function lockData(path: string): Promise<() => Promise<void>> {
+  const folder = await takeFolder(path).catch((cause: Error) => {
+    throw new CliError(`data directory ${path}: ${cause.message}; choose another with --data-dir`, { cause })
+  })
+  if (typeof folder === 'number')
+    throw new CliError(`data directory ${path}: process ${folder} uses it; choose another with --data-dir`)
+  return () => folder.release()
+}
+
+/** A second cluster in one working directory leaves the files of the first one alone. */
+async function clusterFolder(io: Io): Promise<TakenFolder> {
+  const folder = await takeClusterFolder(io.cwd).catch((cause: Error) => {
+    throw new CliError(`cannot write ${resolve(io.cwd, '.tenon')}: ${cause.message}`, { cause })
+  })
+  if (folder.besides !== undefined)
+    io.err(
+      `note: process ${folder.besides} has a cluster in .tenon; the files of this one are in ${relative(io.cwd, folder.path)}\n`,
+    )
+  return folder
+}
+
 /** @returns the path to print for the user. */
-async function writeKubeconfig(io: Io, text: string): Promise<string> {
-  const path = resolve(io.cwd, '.tenon', 'kubeconfig')
+async function writeKubeconfig(io: Io, folder: string, text: string): Promise<string> {
+  const path = join(folder, 'kubeconfig')
   try {
-    await mkdir(dirname(path), { recursive: true })
     await writeFile(path, text, { mode: 0o600 })
     await chmod(path, 0o600)
   } catch (cause) {

@@ -1,5 +1,5 @@
-import { mkdir, writeFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { JsonLogger, SystemClock, SystemRandom } from '@tenon/runtime'
 import { applyManifests } from '../../embedded/apply.ts'
 import { aligned, type ClusterPorts, startCluster } from '../../embedded/cluster.ts'
@@ -25,7 +25,7 @@ export async function runDevCluster(io: Io, options: DevClusterFlags): Promise<v
   const running = await startCluster(io, cloud, options, { clock, random: new SystemRandom(), logger })
   try {
     await applyManifests(running.cluster, manifests, clock, warn)
-    const settings = await writeSettings(io, {
+    const settings = await writeSettings(io, dirname(running.kubeconfig), {
       KUBECONFIG: resolve(io.cwd, running.kubeconfig),
       ...running.settings,
     })
@@ -50,9 +50,12 @@ export async function runDevCluster(io: Io, options: DevClusterFlags): Promise<v
 }
 
 /** Writes the settings of a controller for this cluster, to be sourced by a shell. */
-async function writeSettings(io: Io, values: Readonly<Record<string, string>>): Promise<string> {
-  const path = '.tenon/controller.env'
-  await mkdir(resolve(io.cwd, '.tenon'), { recursive: true })
+async function writeSettings(
+  io: Io,
+  folder: string,
+  values: Readonly<Record<string, string>>,
+): Promise<string> {
+  const path = join(folder, 'controller.env')
   await writeFile(resolve(io.cwd, path), settingsText(values), { mode: 0o600 })
   return path
 }
