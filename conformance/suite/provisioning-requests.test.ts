@@ -125,7 +125,7 @@ describe('in the Karpenter mode', () => {
     const workload = await KueueWorkload.submit(cluster, 'whole', { podSets })
     assert.equal(await workload.settled(90), 'Ready')
     assert.ok(
-      workload.messages.some((text) => /^It takes 10 node\(s\): \d+ launched, \d+ ready$/.test(text)),
+      workload.messages.some((text) => /^It takes 10 nodes: \d+ launched, \d+ ready$/.test(text)),
       workload.messages.join(' | '),
     )
     assert.equal(await workload.state('Accepted'), 'True/Accepted')

@@ -85,6 +85,7 @@ export {
   sameCondition,
   withCondition,
 } from './conditions.ts'
+export { counted } from './counted.ts'
 export { parseSchedule, type Schedule } from './cron.ts'
 export { timeZoneOf } from './local-time.ts'
 export {

@@ -13,3 +13,10 @@ export {
   type SimulatedPrice,
   type Simulation,
 } from './simulate/simulate.ts'
+export {
+  explainWorkload,
+  workloadDocument,
+  type WorkloadExplanation,
+  workloadsOf,
+  workloadText,
+} from './simulate/workload.ts'

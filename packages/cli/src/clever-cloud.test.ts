@@ -65,12 +65,12 @@ test('--cloud is another spelling of --provider, and both together have to agree
   assert.deepEqual([both.code, both.out], [1, ''])
   assert.equal(
     both.err,
-    'tenon: --cloud=exoscale and --provider=clever-cloud are different; use one of them\n',
+    'error: --cloud=exoscale and --provider=clever-cloud are different; use one of them\n',
   )
   const unknown = await runTenon(t, cwd, [...up, '--cloud', 'kwok'])
   assert.match(
     unknown.err,
-    /^tenon: --provider=kwok: KWOK cannot be simulated: .* use exoscale or clever-cloud or cluster-api\n$/,
+    /^error: --provider=kwok: KWOK cannot be simulated: .* use exoscale or clever-cloud or cluster-api\n$/,
   )
   const { out } = await runTenon(t, cwd, ['devcluster', '--help'])
   assert.match(out, /--cloud <name> +alias of --provider/)

@@ -225,7 +225,7 @@ test('the demonstration takes no manifests and no directory of its own', async (
   const cwd = await temporaryDirectory(t)
   const { code, out, err } = await runTenon(t, cwd, ['up', '--demo', '--data-dir', 'data'])
   assert.deepEqual({ code, out }, { code: 1, out: '' })
-  assert.match(err, /^tenon: --demo uses its own manifests .*remove --filename and --data-dir\n$/)
+  assert.match(err, /^error: --demo uses its own manifests .*remove --filename and --data-dir\n$/)
 })
 
 const isFull = process.env['TENON_DEMO'] === 'full'

@@ -12,7 +12,7 @@ export class CliError extends Error {
   }
 
   get line(): string {
-    return `tenon: ${this.message}`
+    return `error: ${this.message}`
   }
 
   /** The same error for a command whose exit code 1 is an answer. */

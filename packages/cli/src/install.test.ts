@@ -131,7 +131,7 @@ async function launchesNodes(t: TestContext, cwd: string): Promise<void> {
     ...aside,
     ...withHarbour,
   )
-  assert.equal(unset.err, 'tenon: --harbour-url (HARBOUR_URL): give the URL of the cloud\n')
+  assert.equal(unset.err, 'error: --harbour-url (HARBOUR_URL): give the URL of the cloud\n')
   assert.equal(unset.code, 2)
   await kubectlOut(cwd, ['delete', 'deployment,nodepool', '--all'])
   await eventually(
@@ -149,6 +149,6 @@ test('an older Node is told to be too old', async () => {
   const program = join(repositoryRoot, 'build/program.js')
   await assert.rejects(run(process.execPath, ['--import', older, program]), {
     code: 1,
-    stderr: 'tenon: this is Node 20.1.0; install Node 24 or newer\n',
+    stderr: 'error: this is Node 20.1.0; install Node 24 or newer\n',
   })
 })

@@ -175,9 +175,9 @@ test('a cloud in a file outside the repository is simulated by up; one without a
     assert.equal(code, 1)
     assert.match(
       err,
-      /^tenon: --provider=\.\/bare\.mjs: Toy Cloud cannot be simulated: its module lacks simulator, .*or use exoscale/,
+      /^error: --provider=\.\/bare\.mjs: Toy Cloud cannot be simulated: its module lacks simulator, .*or use exoscale/,
     )
   }
   const { err } = await runTenon(t, cwd, ['up', '--demo', '--provider', './toy.mjs'])
-  assert.equal(err, 'tenon: --demo: the simulator of Toy Cloud has no tour; remove --demo\n')
+  assert.equal(err, 'error: --demo: the simulator of Toy Cloud has no tour; remove --demo\n')
 })

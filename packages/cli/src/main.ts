@@ -91,7 +91,7 @@ try {
     const line =
       error instanceof CliError
         ? error.line
-        : `tenon: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`
+        : `error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`
     io.err(`${line}\n`)
   }
 }

@@ -1,9 +1,11 @@
 /** The commands of `tenon`, each in a folder of `commands/` that is loaded on demand. */
-import { Command } from 'commander'
+import { Command, Help } from 'commander'
 import type { Io } from './io.ts'
 import { examples } from './command-line.ts'
 import { builtInProviders } from './providers.ts'
+import { version } from './version.ts'
 
+const usualHelp = new Help()
 const firstName = builtInProviders[0]?.name ?? ''
 
 type AddCommand = (program: Command, io: Io) => void
@@ -58,6 +60,11 @@ export async function createProgram(io: Io, asked = ''): Promise<Command> {
         write(usageError(text))
       },
     })
+    .configureHelp({
+      // An option that can be repeated is absent by default, which goes without saying.
+      optionDescription: (option) => usualHelp.optionDescription(option).replace(' (default: [])', ''),
+    })
+    .version(`v${version}`, '-V, --version', 'print the version')
     .exitOverride()
     .addHelpText(
       'after',
@@ -73,5 +80,5 @@ function usageError(text: string): string {
     .replace(/^error: /, '')
     .trim()
     .replaceAll(/\s*\n\s*/g, ' ')
-  return `tenon: ${line.replace(/\.$/, '')} (see --help)\n`
+  return `error: ${line.replace(/\.$/, '')} (see --help)\n`
 }

@@ -44,6 +44,6 @@ test('up --mode cluster-autoscaler says which cloud has no node groups', async (
   assert.equal(code, 1)
   assert.match(
     err,
-    /^tenon: --mode=cluster-autoscaler: the simulator of Clever Cloud has no node groups; use exoscale or cluster-api/,
+    /^error: --mode=cluster-autoscaler: the simulator of Clever Cloud has no node groups; use exoscale or cluster-api/,
   )
 })

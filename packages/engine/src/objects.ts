@@ -2,6 +2,7 @@
 export { type HostPort, hostPortsOf } from './input/host-ports.ts'
 export {
   type PodReason,
+  renderDeviceOffer,
   renderPodReason,
   renderShortage,
   renderTemplateReason,

@@ -34,6 +34,7 @@ export { canaryCount, rolloutAnnotations, rolloutSettings } from './state/nodepo
 export {
   budgetsOf,
   doNotDisrupt,
+  isActive,
   isDaemonPod,
   isHeldByBudget,
   isMirrorPod,

@@ -1,4 +1,5 @@
 /** The pod sets of a ProvisioningRequest (gangs.md 2.2). */
+import { counted } from '../counted.ts'
 import type { ProvisioningRequest } from '../karpenter/types.ts'
 import type { PodTemplate, PodTemplateSpec } from '../objects.ts'
 import { mostRequestPods, type RequestSet } from './request-pods.ts'
@@ -35,7 +36,7 @@ export function requestSets(
   }
   const texts = [...problems]
   if (missing.size > 0)
-    texts.unshift(`${missing.size} PodTemplate(s) are missing: ${[...missing].toSorted().join(', ')}`)
+    texts.unshift(`${counted(missing.size, 'PodTemplate')} missing: ${[...missing].toSorted().join(', ')}`)
   return texts.length > 0 ? { kind: 'failed', message: texts.join('; ') } : { kind: 'resolved', sets }
 }
 

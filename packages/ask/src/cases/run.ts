@@ -1,5 +1,13 @@
 /** Runs test cases (ask.md 7): deterministic, without a cluster. */
-import { type InstanceType, labels, type NodeClaim, ownValue, type Pod, sumOfPrices } from '@tenon/api'
+import {
+  counted,
+  type InstanceType,
+  labels,
+  type NodeClaim,
+  ownValue,
+  type Pod,
+  sumOfPrices,
+} from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
 import type { PendingDecision } from '@tenon/operator'
 import { type PendingExplanation, PendingExplainer } from '../explain/pending.ts'
@@ -286,7 +294,7 @@ class Judge {
     return [
       {
         field: 'expect.running',
-        expected: `${expected} of ${pods} pods run`,
+        expected: `${expected} of ${counted(pods, 'pod')} run`,
         found: `${found} run`,
         ...(explanation !== undefined && { explanation }),
       },
@@ -321,14 +329,14 @@ class Judge {
     if (nodesAtMost !== undefined && nodes > nodesAtMost)
       failures.push({
         field: 'expect.nodesAtMost',
-        expected: `at most ${nodesAtMost} nodes`,
+        expected: `at most ${counted(nodesAtMost, 'node')}`,
         found: `${nodes}`,
       })
     if (pricePerHourAtMost !== undefined && (pricePerHour > pricePerHourAtMost + 1e-9 || unpriced > 0))
       failures.push({
         field: 'expect.pricePerHourAtMost',
         expected: `at most ${pricePerHourAtMost} per hour`,
-        found: `${pricePerHour.toFixed(4)}${unpriced > 0 ? ` and ${unpriced} nodes of unknown price` : ''}`,
+        found: `${pricePerHour.toFixed(4)}${unpriced > 0 ? ` and ${counted(unpriced, 'node')} of unknown price` : ''}`,
       })
     return failures
   }

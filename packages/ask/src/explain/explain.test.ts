@@ -211,7 +211,7 @@ test('EXP-7 a node that is gone is explained from the journal', async (t) => {
     at: '2026-11-26T11:00:00Z',
     kind: 'launch',
     reason: 'Provisioned',
-    message: 'NodeClaim old was created for 2 pod(s)',
+    message: 'NodeClaim old was created for 2 pods',
     nodeClaims: ['old'],
     nodes: [],
     ...more,
@@ -335,10 +335,7 @@ test('EXP-4 two hundred pods of three Deployments that wait for one reason are o
   const odd = aPending('odd', { cpu: '1' }, { nodeSelector: { team: 'red' } })
   const study = await studied(t, [aPool('web'), ...pods, odd])
   const explainer = new PodExplainer(study)
-  const explained = []
-  for (const pod of study.operator.caches.pods.list())
-    explained.push({ pod, explanation: await explainer.explain(pod, { missesMs: 0 }) })
-  const groups = gathered(explained)
+  const groups = gathered(await explainer.explained(explainer.waiting()))
   assert.deepEqual(
     groups.map((group) => group.pods),
     [200, 1],

@@ -1,8 +1,8 @@
-/** Groups pending pods with equal reasons (ask.md 2). */
+/** Groups pending pods with equal reasons and fixes (ask.md 2, page.md 1). */
 import { controllerOf, type Pod } from '@tenon/api'
 import type { PodExplanation } from './pod.ts'
 
-/** Pods with the same reason. */
+/** Pods with the same reason and the same fixes. */
 export interface PodGroup {
   readonly code: string
   readonly pods: number
@@ -15,11 +15,13 @@ export interface PodGroup {
 export interface ExplainedPod {
   readonly pod: Pod
   readonly explanation: PodExplanation
+  /** Instance types that would hold it: changes of NodePools help pods alike only if these are the same. */
+  readonly holders?: string
 }
 
-/** Groups pods by reason, ignoring amounts; most pods first. */
+/** Groups pods whose reason and fixes are the same, whatever they request; most pods first (page.md 1). */
 export function gathered(explained: readonly ExplainedPod[]): readonly PodGroup[] {
-  const groups = Map.groupBy(explained, ({ explanation }) => reasonKey(explanation))
+  const groups = Map.groupBy(explained, reasonKey)
   return [...groups.values()]
     .flatMap((members): readonly PodGroup[] => {
       const [first] = members
@@ -39,15 +41,15 @@ export function gathered(explained: readonly ExplainedPod[]): readonly PodGroup[
     .toSorted((a, b) => b.pods - a.pods || (a.code < b.code ? -1 : 1))
 }
 
-/** Codes of the reasons per NodePool, with the field to change, without amounts. */
-function reasonKey({ code, pending }: PodExplanation): string {
-  const pools = (pending?.nodePools ?? []).map((each) => [each.nodePool, each.code, fieldIn(each.message)])
-  return JSON.stringify([code, pools])
-}
-
-/** The path of the field that a message suggests to change. */
-function fieldIn(message: string): string {
-  return (message.match(/\bspec\.[\w.[\]]+/g) ?? []).join(' ')
+/** What is said of the pod, without its own amounts, and the instance types that would hold it. */
+function reasonKey({ explanation: { case: what, code, summary, pending }, holders }: ExplainedPod): string {
+  if (what === 'planned' || pending?.case === 'newNode' || pending?.case === 'node') return code
+  const pools = (pending?.nodePools ?? []).map((each) => [
+    each.nodePool,
+    each.code,
+    each.message.replaceAll(/requests: [^)]*/g, ''),
+  ])
+  return JSON.stringify([code, summary, pools, holders])
 }
 
 /** Replaces a ReplicaSet by its Deployment, whose name it extends by a hash. */

@@ -56,11 +56,7 @@ test('EXP-1 a pod that one NodePool refuses by taint and another by size: both a
       { kind: 'claim', nodePool: 'small', instanceType: 'large' },
       0.4,
     ],
-    [
-      'leave out the requirement for node.kubernetes.io/instance-type of NodePool small',
-      { kind: 'claim', nodePool: 'small', instanceType: 'large' },
-      0.4,
-    ],
+    ['tolerate dedicated=batch:NoSchedule', { kind: 'claim', nodePool: 'batch', instanceType: 'large' }, 0.4],
   ])
   const toleration = misses.find(({ change }) => change.kind === 'addToleration')
   assert.ok(toleration)

@@ -1,8 +1,15 @@
 /** Why a pod is pending (ask.md 2). */
-import type { NodePool, Pod } from '@tenon/api'
-import { type Deferral, type PodReason, renderPodReason, renderTemplateReason } from '@tenon/engine'
+import { type NodePool, type Pod, podRequests } from '@tenon/api'
+import {
+  type Deferral,
+  type PodReason,
+  renderDeviceOffer,
+  renderPodReason,
+  renderTemplateReason,
+} from '@tenon/engine'
 import type { PendingDecision, UnreadyPool } from '@tenon/operator'
 import { MissFinder, type Misses, reasonAlone } from '../misses/find.ts'
+import { TypesThatHold } from '../misses/types-that-hold.ts'
 import type { StudyFacts } from '../study/study.ts'
 import { ExistingNodes, type NodesAnswer } from './existing-nodes.ts'
 
@@ -51,6 +58,7 @@ export class PendingExplainer {
   /** Milliseconds spent on finding changes that would help. */
   #spentMs = 0
   #nodes: ExistingNodes | undefined
+  #types: TypesThatHold | undefined
   /** By UID of the pod; computed on first use. */
   #outcomes: ReadonlyMap<string | undefined, () => Outcome> | undefined
 
@@ -75,6 +83,12 @@ export class PendingExplainer {
       missesMs > 0 ? await this.#missesOf(pod, missesMs - this.#spentMs) : { misses: [], untried: 0 }
     const { case: what, code } = outcome
     return { case: what, code, summary: summaryOf(outcome.summary, nodes), nodePools, nodes, ...found }
+  }
+
+  /** Names of the instance types that would hold the pod, whatever NodePools allow. */
+  holdersOf({ spec, status }: Pod): string {
+    this.#types ??= new TypesThatHold(this.#decision.input.pools)
+    return this.#types.namesFor(podRequests(spec, status)).join(' ')
   }
 
   async #missesOf(pod: Pod, limitMs: number): Promise<Misses> {
@@ -180,9 +194,14 @@ function* outcomesOf({
 function waits(reason: PodReason): Outcome {
   const summary =
     reason.kind === 'noTemplate'
-      ? 'No NodePool can launch a node for it'
+      ? sentence([...(reason.devices ?? []).map(renderDeviceOffer), 'no NodePool can launch a node for it'])
       : `It waits: ${renderPodReason(reason)}`
   return { case: 'waits', code: reason.kind, summary, reason }
+}
+
+function sentence(clauses: readonly string[]): string {
+  const text = clauses.join('; ')
+  return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
 function summaryOf(summary: string, { fitting }: NodesAnswer): string {

@@ -1,5 +1,5 @@
 /** Why the pods of a PodGroup are pending (ask.md 2, gangs.md 7.7). */
-import { isConditionTrue, type NodeClaim, type Pod, podGroupKinds } from '@tenon/api'
+import { counted, isConditionTrue, type NodeClaim, type Pod, podGroupKinds } from '@tenon/api'
 import { renderPodReason } from '@tenon/engine'
 import type { PendingDecision } from '@tenon/operator'
 import { isProvisionable, keyOf } from '@tenon/operator/objects'
@@ -232,7 +232,7 @@ function plannedFor(claims: readonly NodeClaim[], planned: number): Found {
     summary:
       claims.length === 0
         ? `${planned} of its pods are planned for nodes that are there`
-        : `${planned} of its pods are planned; ${claims.length} NodeClaims are launched for it, ${ready} of them ready. Their nodes open together once all are`,
+        : `${planned} of its pods planned; ${counted(claims.length, 'NodeClaim')} launched for it, ${ready} of them ready. Their nodes open together once all are`,
   }
 }
 
@@ -249,7 +249,7 @@ function launches(
     summary:
       own.length === 0
         ? `The next decision has a place for its pods on nodes that are there${where}`
-        : `The next decision launches ${own.length} nodes for it${where}`,
+        : `The next decision launches ${counted(own.length, 'node')} for it${where}`,
   }
 }
 

@@ -1,12 +1,13 @@
 /** Why a pod is pending, or why it runs on its node (ask.md 2). */
 import type { NodeClaim, Pod } from '@tenon/api'
 import type { JournalEntry, PendingDecision } from '@tenon/operator'
-import { isProvisionable, keyOf, missingGroupText } from '@tenon/operator/objects'
+import { isActive, isDaemonPod, isProvisionable, keyOf, missingGroupText } from '@tenon/operator/objects'
 import { rfc3339 } from '@tenon/runtime'
 import type { Study } from '../study/study.ts'
 import { type AsOf, asOf } from './as-of.ts'
 import { type ClaimPhase, claimPhase } from './claim-phase.ts'
 import { PendingExplainer, type PendingExplanation, type PendingOptions } from './pending.ts'
+import type { ExplainedPod } from './gathered.ts'
 import { PodGroupExplainer } from './pod-group.ts'
 import { holdsOf, type PodHold } from './running-pod.ts'
 
@@ -53,6 +54,23 @@ export class PodExplainer {
     this.#study = study
   }
 
+  /** All pods that have no node, whatever they wait for. Those that end need none any more. */
+  waiting(): readonly Pod[] {
+    const { pods } = this.#study.operator.caches
+    return pods.list().filter((pod) => (pod.spec.nodeName ?? '') === '' && isActive(pod))
+  }
+
+  /** Pods with what is said of them, without changes that would help. */
+  async explained(pods: readonly Pod[]): Promise<readonly ExplainedPod[]> {
+    const explained: ExplainedPod[] = []
+    for (const pod of pods) {
+      const explanation = await this.explain(pod, { missesMs: 0 })
+      const holders = explanation.pending?.case === 'waits' ? this.#pending?.holdersOf(pod) : undefined
+      explained.push({ pod, explanation, ...(holders !== undefined && { holders }) })
+    }
+    return explained
+  }
+
   async explain(pod: Pod, options: PendingOptions): Promise<PodExplanation> {
     const { namespace = '', name } = pod.metadata
     const found = await this.#found(pod, options)
@@ -73,7 +91,7 @@ export class PodExplainer {
 
   /** A pod without a condition of the scheduler may wait for other pods of its group, or for the group itself. */
   async #silent(pod: Pod): Promise<Found> {
-    const plain: Found = { case: 'other', code: 'notWaiting', summary: notWaitingText(pod) }
+    const plain: Found = { case: 'other', ...notWaiting(pod) }
     const { podGroups } = this.#study.operator.state
     const isGated = (pod.spec.schedulingGates ?? []).length > 0
     const ref = isGated || pod.metadata.deletionTimestamp !== undefined ? undefined : podGroups.of(pod)
@@ -175,10 +193,25 @@ export class PodExplainer {
 
 type Found = Omit<PodExplanation, 'namespace' | 'name' | 'asOf'>
 
-function notWaitingText({ metadata, spec }: Pod): string {
-  if (metadata.deletionTimestamp !== undefined) return 'It is being deleted and is never placed any more'
+function notWaiting(pod: Pod): Pick<Found, 'code' | 'summary'> {
+  const { metadata, spec } = pod
+  if (metadata.deletionTimestamp !== undefined)
+    return { code: 'deleting', summary: 'It is being deleted and is never placed any more' }
+  if (isDaemonPod(pod))
+    return {
+      code: 'daemon',
+      summary: 'It belongs to a DaemonSet: it comes with its node, and no node for it',
+    }
   const gates = spec.schedulingGates ?? []
   if (gates.length > 0)
-    return `Nothing is decided about it until its scheduling gates are removed (${gates.map(({ name }) => name).join(', ')})`
-  return 'kube-scheduler has not called it unschedulable, and no node is launched before that'
+    return {
+      code: 'gated',
+      summary: `Nothing is decided about it until its scheduling gates are removed (${gates.map(({ name }) => name).join(', ')})`,
+    }
+  const { schedulerName = 'default-scheduler' } = spec
+  const scheduler = schedulerName === 'default-scheduler' ? 'kube-scheduler' : `Scheduler ${schedulerName}`
+  return {
+    code: 'notUnschedulable',
+    summary: `${scheduler} has not called it unschedulable, and no node is launched before that`,
+  }
 }

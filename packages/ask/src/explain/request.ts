@@ -5,6 +5,7 @@ import {
   type Condition,
   conditionOf,
   consumedBy,
+  counted,
   isConditionTrue,
   kinds,
   type KubeObject,
@@ -107,7 +108,7 @@ async function found(study: Study, request: ProvisioningRequest, options: Pendin
     case 'booked': {
       const until = rfc3339(stage.sinceMs + study.snapshot.settings.requestBookingMs)
       const bound = boundPods(study, request)
-      const summary = `Room is kept for its ${requestedPods(request)} pods until ${until}; ${bound} of them have a node`
+      const summary = `Room is kept for its ${counted(requestedPods(request), 'pod')} until ${until}; ${bound} of them have a node`
       return { case: 'booked', code: 'booked', summary, until, bound }
     }
     case 'sought':
@@ -204,13 +205,16 @@ function words(
   if (placed < total)
     return {
       code: 'CapacityIsNotFound',
-      summary: `${placed} of its ${total} pods would find room${where}, and it gets none before all do`,
+      summary: `${placed} of its ${counted(total, 'pod')} would find room${where}, and it gets none before all do`,
     }
   const last =
     provisioned === undefined
       ? ''
       : '; the last attempt found none, and another one follows within ten minutes'
-  return { code: 'CapacityIsFound', summary: `There is room for all of its ${total} pods${where} now${last}` }
+  return {
+    code: 'CapacityIsFound',
+    summary: `There is room for its ${counted(total, 'pod')}${where} now${last}`,
+  }
 }
 
 /** Turns a placeholder into an ordinary pod, which consumes no request's capacity. */

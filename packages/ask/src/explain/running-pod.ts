@@ -1,5 +1,5 @@
 /** Whether a pod keeps its node from being disrupted (ask.md 2). */
-import { controllerOf, labels, type Pod } from '@tenon/api'
+import { controllerOf, counted, labels, type Pod } from '@tenon/api'
 import {
   budgetsOf,
   doNotDisrupt,
@@ -98,12 +98,13 @@ function budgetHolds(pod: Pod, covering: ReturnType<typeof budgetsOf>): readonly
     const allowed = budget.status?.disruptionsAllowed
     const ready = pod.status?.conditions?.find(({ type }) => type === 'Ready')?.status
     const isExempt = budget.spec.unhealthyPodEvictionPolicy === 'AlwaysAllow' && ready === 'False'
-    const counted = allowed === undefined ? 'has not been counted yet' : `allows ${allowed} disruption(s) now`
+    const allows =
+      allowed === undefined ? 'has not been counted yet' : `allows ${counted(allowed, 'disruption')} now`
     return {
       kind: 'podDisruptionBudget',
       message: isSeveral
-        ? `PodDisruptionBudget ${name} ${counted}; the pod has ${covering.length}, which eviction does not support`
-        : `PodDisruptionBudget ${name} ${counted}`,
+        ? `PodDisruptionBudget ${name} ${allows}; the pod has ${covering.length}, which eviction does not support`
+        : `PodDisruptionBudget ${name} ${allows}`,
       blocks: isSeveral || (allowed === 0 && !isExempt),
       name,
       ...(allowed !== undefined && { disruptionsAllowed: allowed }),

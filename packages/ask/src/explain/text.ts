@@ -1,5 +1,5 @@
 /** Explanations as text. */
-import { priceText, type ResourceList } from '@tenon/api'
+import { counted, priceText, type ResourceList } from '@tenon/api'
 import type { JournalEntry, NodeObstacle, Saving } from '@tenon/operator'
 import type { NearestMiss } from '../misses/find.ts'
 import type { AsOf } from './as-of.ts'
@@ -14,7 +14,7 @@ import type { PodGroupExplanation } from './pod-group.ts'
 type Lines = readonly string[]
 
 /** Says how old the facts are, and where they come from. */
-function asOfText({ facts, source, by, catalogue }: AsOf): string {
+export function asOfText({ facts, source, by, catalogue }: AsOf): string {
   const who = {
     controller: 'the controller',
     standby: 'a controller that does not lead,',
@@ -48,7 +48,8 @@ export function podGroupText(
 ): Lines {
   const { namespace, name, summary, minCount, pods, topologyKey, nodeClaims, member, pending } = explanation
   const { bound, planned, waiting, gated } = pods
-  const must = minCount === 0 ? 'Its pods run one by one' : `At least ${minCount} pods run together`
+  const must =
+    minCount === 0 ? 'Its pods run one by one' : `At least ${counted(minCount, 'pod')} run together`
   const where = topologyKey === undefined ? '' : `, in one ${topologyKey}`
   const behind = gated === 0 ? '' : ` (${gated} behind scheduling gates)`
   return [
@@ -81,7 +82,7 @@ function pendingText(
     ...(misses.length === 0 ? [] : ['It would run after one of these changes, each decided again:']),
     ...shown.map(missText),
     ...(more > 0 ? [`  and ${more} more: --all`] : []),
-    ...(untried > 0 ? [`  ${untried} changes were not tried, as time was up`] : []),
+    ...(untried > 0 ? [`  ${counted(untried, 'change')} not tried, as time was up`] : []),
   ]
 }
 
@@ -92,7 +93,11 @@ function missText({ change, running, waiting, place, pricePerHour }: NearestMiss
       : `on a new ${place.instanceType} of NodePool ${place.nodePool}`
   const cost =
     pricePerHour === undefined ? 'at an unknown price' : `for ${hourlyText(pricePerHour, undefined)}`
-  return `+ ${change.words} (${change.field}): ${running} of ${waiting} pods run, ${where}, ${cost}`
+  return `+ ${change.words} (${change.field}): ${runningText(running, waiting)}, ${where}, ${cost}`
+}
+
+function runningText(running: number, waiting: number): string {
+  return waiting === 1 ? 'the pod runs' : `${running} of ${waiting} pods run`
 }
 
 /** Pods grouped by reason. */
@@ -104,13 +109,13 @@ export function groupsText(groups: readonly PodGroup[]): Lines {
 
 const shownWorkloads = 5
 
-function groupText({ pods, workloads, example }: PodGroup): Lines {
+export function groupText({ pods, workloads, example }: PodGroup): Lines {
   const kinds = Map.groupBy(workloads, ({ name }) => name.split(' ')[0] ?? '')
-  const of = Array.from(kinds, ([kind, { length }]) => `${length} ${kind}${length === 1 ? '' : 's'}`)
+  const of = Array.from(kinds, ([kind, { length }]) => counted(length, kind))
   const more = workloads.length - shownWorkloads
   const named = workloads.slice(0, shownWorkloads).map(({ name, pods: count }) => `${name} (${count})`)
   return [
-    `${pods} pod${pods === 1 ? '' : 's'} of ${of.join(', ')}: ${example.summary}`,
+    `${counted(pods, 'pod')} of ${of.join(', ')}: ${example.summary}`,
     ...(example.pending ? pendingText(example.pending, false) : []),
     `  ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`,
   ]
@@ -162,7 +167,7 @@ function driftText({ drift }: NodeExplanation): string {
 function loadText({ holds }: NodeExplanation): string {
   if (holds === undefined) return ''
   const { pods, daemonPods, requests, allocatable } = holds
-  return `Holds ${pods} pods, ${daemonPods} of DaemonSets: ${amounts(requests)} of ${amounts(allocatable)}`
+  return `Holds ${counted(pods, 'pod')}, ${daemonPods} of DaemonSets: ${amounts(requests)} of ${amounts(allocatable)}`
 }
 
 function whatText({
@@ -231,7 +236,7 @@ export function requestText(
   return [
     `provisioningrequest/${name} in ${namespace}: ${summary}`,
     ...blocked.flatMap(({ podTemplate, pods, of, pending }) => [
-      `✗ ${pods} of ${of} pods of PodTemplate ${podTemplate}: ${pending.summary}`,
+      `✗ ${pods} of ${counted(of, 'pod')} of PodTemplate ${podTemplate}: ${pending.summary}`,
       ...pendingText(pending, all).map((line) => `  ${line}`),
     ]),
     asOfText(explanation.asOf),
@@ -245,7 +250,7 @@ export function nodePoolText(explanation: NodePoolExplanation): Lines {
     `nodepool/${name}: ${summary}`,
     `Nodes: ${nodes}; ${drift.updated} of ${drift.total} updated${drift.fields.length > 0 ? `, drifted by ${drift.fields.join(', ')}` : ''}`,
     types.problem === undefined
-      ? `Types: ${types.left} of ${types.offered} meet the requirements, with ${offerings.left} offerings, ${offerings.available} to be had now`
+      ? `Types: ${types.left} of ${types.offered} meet the requirements, with ${counted(offerings.left, 'offering')}, ${offerings.available} to be had now`
       : `Types: not known: ${types.problem}`,
     ...offerings.short.map(
       ({ instanceType, zone, capacityType, because, until }) =>
@@ -263,7 +268,7 @@ export function nodePoolText(explanation: NodePoolExplanation): Lines {
     ),
     ...budgets.map(budgetText),
     ...schedules.map(scheduleText),
-    ...refused.map(({ code, pods, message }) => `Refused ${pods} pod(s), ${code}: ${message}`),
+    ...refused.map(({ code, pods, message }) => `Refused ${counted(pods, 'pod')}, ${code}: ${message}`),
     asOfText(explanation.asOf),
   ]
 }
@@ -277,7 +282,7 @@ export function budgetText({ reason, allowed, disrupting, total, timeZone, next 
       ? 'UTC, without daylight saving time'
       : `UTC; schedules follow the clocks of ${timeZone}`
   const later = then.length === 0 ? '' : `; then ${then.join(', ')} (${zone})`
-  return `Budget for ${reason}: ${most(allowed)} of ${total} nodes now, ${disrupting} disrupted${later}`
+  return `Budget for ${reason}: ${most(allowed)} of ${counted(total, 'node')} now, ${disrupting} disrupted${later}`
 }
 
 function scheduleText({ schedule, duration, nodes, isActive, timeZone = 'UTC', next }: PoolSchedule): string {

@@ -1,11 +1,13 @@
 /** Nearest misses: single changes that would let a pending pod run, each verified by another decision (ask.md 2). */
 import {
   type InstanceType,
+  labels,
   type NodePool,
   ownValue,
   parseResource,
   parseResources,
   type Pod,
+  podRequests,
   type Resources,
   type Taint,
   tolerates,
@@ -26,6 +28,7 @@ import {
 import { groupChanges } from './group-changes.ts'
 import { poolLabel, poolLimit, poolReady, poolRequirements } from './pool-changes.ts'
 import { amountText, lastThat, roundAmounts } from './quantities.ts'
+import { TypesThatHold } from './types-that-hold.ts'
 import { KnownTrials, Trial, type TrialOutcome } from './trial.ts'
 
 /** A change and its result. */
@@ -34,7 +37,7 @@ export interface NearestMiss extends TrialOutcome {
 }
 
 export interface Misses {
-  /** Cheapest first; unknown prices last. */
+  /** Those that open the least first, then the cheapest; unknown prices last. */
   readonly misses: readonly NearestMiss[]
   /** Changes that were not tried because of the time limit. */
   readonly untried: number
@@ -54,12 +57,14 @@ export class MissFinder {
   readonly #decision: PendingDecision
   readonly #known: KnownTrials
   readonly #values: LabelValues
+  readonly #types: TypesThatHold
 
   constructor(study: StudyFacts, decision: PendingDecision) {
     this.#study = study
     this.#decision = decision
     this.#known = new KnownTrials(decision)
     this.#values = new LabelValues(decision.input.pools)
+    this.#types = new TypesThatHold(decision.input.pools)
   }
 
   /** @param pod a pending pod, as in the decision's input. */
@@ -70,13 +75,17 @@ export class MissFinder {
     const trial = new Trial(this.#study, this.#known, pod, isOver)
     const misses: NearestMiss[] = []
     let untried = 0
-    for (const candidate of candidates(this.#study, this.#decision, pod, this.#values)) {
+    const holders = this.#types.namesFor(podRequests(pod.spec, pod.status)).slice(0, triedValues)
+    // Of instance types, those that hold the pod come first: others would be tried in vain.
+    const values = (key: string) =>
+      key === labels.instanceType && holders.length > 0 ? holders : this.#values.of(key)
+    for (const candidate of candidates(this.#study, this.#decision, pod, values)) {
       const miss = isOver() ? undefined : await tried(candidate, trial)
       // The result of an aborted trial is unreliable.
       if (isOver()) untried++
       else if (miss !== undefined) misses.push(miss)
     }
-    return { misses: misses.toSorted(cheapestFirst), untried }
+    return { misses: misses.toSorted(narrowestFirst), untried }
   }
 }
 
@@ -89,8 +98,37 @@ async function tried(candidate: Change | OpenChange, trial: Trial): Promise<Near
   return outcome && { change, ...outcome }
 }
 
-function cheapestFirst(a: NearestMiss, b: NearestMiss): number {
+/**
+ * How much a change opens: 0 one value, amount or object more; 1 a rule of the workload goes; 2 a rule of a NodePool
+ * goes, for all of its pods (page.md 1).
+ */
+const openness: Readonly<Record<Change['kind'], 0 | 1 | 2>> = {
+  addToleration: 0,
+  addDeviceToleration: 0,
+  widenNodeAffinity: 0,
+  widenPoolRequirement: 0,
+  lowerRequest: 0,
+  lowerDeviceCount: 0,
+  lowerDeviceCapacity: 0,
+  lowerMinCount: 0,
+  raiseLimit: 0,
+  labelPool: 0,
+  readyPool: 0,
+  relaxSpread: 1,
+  dropPreference: 1,
+  dropNodeSelector: 1,
+  dropNodeAffinity: 1,
+  dropPodAffinity: 1,
+  dropPodAntiAffinity: 1,
+  dropDeviceSelector: 1,
+  dropDeviceConstraint: 1,
+  dropGroupTopology: 1,
+  dropPoolRequirement: 2,
+}
+
+function narrowestFirst(a: NearestMiss, b: NearestMiss): number {
   return (
+    openness[a.change.kind] - openness[b.change.kind] ||
     (a.pricePerHour ?? Number.POSITIVE_INFINITY) - (b.pricePerHour ?? Number.POSITIVE_INFINITY) ||
     (a.change.words < b.change.words ? -1 : 1)
   )
@@ -101,11 +139,13 @@ interface OpenChange {
   readonly settle: (trial: Trial) => Promise<Change | undefined>
 }
 
+type ValuesOf = (key: string) => readonly string[]
+
 function* candidates(
   study: StudyFacts,
   { input, result }: PendingDecision,
   pod: Pod,
-  values: LabelValues,
+  values: ValuesOf,
 ): Generator<Change | OpenChange, void, undefined> {
   const { operator } = study
   const original = operator.caches.pods.get({
@@ -123,7 +163,7 @@ function* candidates(
   yield* podAffinities(original)
   yield* spreads(original)
   yield* preferences(original)
-  yield* nodeAffinities(original, (key) => values.of(key))
+  yield* nodeAffinities(original, values)
   for (const resource of resourcesOf(original)) yield loweredRequest(original, resource)
   for (const { nodePool: name, because } of operator.questions().unreadyPools()) {
     const pool = operator.caches.nodePools.get({ name })
@@ -136,7 +176,7 @@ function* candidates(
   if (reason?.kind !== 'devices' && reason?.kind !== 'extendedResources') return
   for (const { nodePool } of input.pools) {
     const pool = operator.caches.nodePools.get({ name: nodePool.metadata.name })
-    if (pool !== undefined) yield* poolRequirements(pool, (key) => values.of(key))
+    if (pool !== undefined) yield* poolRequirements(pool, values)
   }
 }
 
@@ -197,7 +237,7 @@ function* poolCandidates(
   pool: NodePool,
   reason: TemplateReason,
   pod: Pod,
-  values: LabelValues,
+  values: ValuesOf,
 ): Generator<Change | OpenChange, void, undefined> {
   if (reason.kind === 'incompatibleRequirements' && reason.conflict.kind === 'unknownLabel') {
     const { key } = reason.conflict
@@ -205,7 +245,7 @@ function* poolCandidates(
   }
   if (reason.kind === 'limits' || reason.kind === 'nodeLimit')
     for (const resource of Object.keys(pool.spec.limits ?? {})) yield raisedLimit(pool, resource)
-  yield* poolRequirements(pool, (key) => [...new Set([...wantedValues(pod, key), ...values.of(key)])])
+  yield* poolRequirements(pool, (key) => [...new Set([...wantedValues(pod, key), ...values(key)])])
 }
 
 /** Values of a label that the pod selects. */

@@ -1,3 +1,4 @@
+import { counted } from '@tenon/api'
 import type { PodGroupInput, PodReason } from '@tenon/engine'
 import type { OperatorCore } from '@tenon/operator'
 import { type Change, pointer } from './change.ts'
@@ -22,7 +23,7 @@ export function groupChanges(
       kind: 'lowerMinCount',
       target,
       field: path.join('.'),
-      words: `let ${ref.name} run with ${least} pods instead of ${reason.minCount}${madeAgain(ref.source)}`,
+      words: `let ${ref.name} run with ${counted(least, 'pod')} instead of ${reason.minCount}${madeAgain(ref.source)}`,
       operations: [{ op: 'replace', path: pointer(...path), value: least }],
     })
   }

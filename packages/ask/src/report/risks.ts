@@ -1,5 +1,6 @@
 /** What may go wrong in a cluster, whoever adds its nodes (adoption.md 1). */
 import {
+  counted,
   karpenterKinds,
   kinds,
   labels,
@@ -86,7 +87,7 @@ async function withoutNode(snapshot: Snapshot, pods: readonly Pod[]): Promise<re
 function workloads(pods: readonly Pod[]): readonly RiskItem[] {
   return Array.from(Map.groupBy(pods, workloadName), ([name, each]) => ({
     name,
-    detail: `${each.length} ${each.length === 1 ? 'pod' : 'pods'}`,
+    detail: counted(each.length, 'pod'),
   })).toSorted((a, b) => (a.name < b.name ? -1 : 1))
 }
 
@@ -180,7 +181,7 @@ function oldNodes(nodes: readonly Node[], nowMs: number): readonly RiskItem[] {
     }))
     .filter(({ days }) => days > oldDays)
     .toSorted((a, b) => b.days - a.days || (a.name < b.name ? -1 : 1))
-    .map(({ name, days }) => ({ name, detail: `${days} days` }))
+    .map(({ name, days }) => ({ name, detail: counted(days, 'day') }))
 }
 
 /** Kubelets that are newer than the API server, or too old for it; without it, for the newest kubelet. */

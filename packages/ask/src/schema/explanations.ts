@@ -9,6 +9,7 @@ import type { NodePoolExplanation, PoolBudget, PoolSchedule } from '../explain/n
 import type { PendingExplanation, PoolAnswer } from '../explain/pending.ts'
 import type { PodPlace } from '../explain/pod.ts'
 import type { BlockedPods, RequestExplanation } from '../explain/request.ts'
+import type { WaitingGroup, WorkloadExplanation, WorkloadPods } from '../simulate/workload.ts'
 import type { GroupClaim, GroupPods, PodGroupExplanation } from '../explain/pod-group.ts'
 import type { PodHold } from '../explain/running-pod.ts'
 import {
@@ -301,6 +302,36 @@ export const podGroupSchema: JsonSchema = document<PodGroupExplanation>(
     ),
     member: optional(text('the pod, as namespace/name, that finds no place beside the others')),
     pending: optional(pending),
+  },
+  object<PodMetadata>({ name: text(), namespace: text() }),
+)
+
+export const workloadSchema: JsonSchema = document<WorkloadExplanation>(
+  'WorkloadExplanation',
+  'The pods of a workload, where one more would run, and its price: tenon explain deployment.',
+  {
+    namespace: text(),
+    name: text(),
+    workload: text('its kind, such as Deployment'),
+    asOf,
+    summary: text('what is the case, in one sentence'),
+    pods: object<WorkloadPods>({
+      onNodes: count('those with a node'),
+      planned: count('without one, and planned for one'),
+      waiting: count('without either'),
+    }),
+    waiting: list(
+      object<WaitingGroup>({
+        code: text('of the reason'),
+        pods: count(),
+        summary: text(),
+        example: text('name of one of them'),
+      }),
+      'pods without a node, by reason',
+    ),
+    oneMore: optional(text('what the next decision would do with one more pod')),
+    pricePerHour: optional(decimal('of what its pods request; absent when a price is not known')),
+    currency: optional(text()),
   },
   object<PodMetadata>({ name: text(), namespace: text() }),
 )

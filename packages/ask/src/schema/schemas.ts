@@ -7,6 +7,7 @@ import {
   podGroupSchema,
   podSchema,
   requestSchema,
+  workloadSchema,
 } from './explanations.ts'
 import { snapshotSchema, traceSchema } from './files.ts'
 import { journalEntrySchema } from './journal.ts'
@@ -14,6 +15,7 @@ import { journalEntrySchema } from './journal.ts'
 export const askSchemas: Readonly<Record<string, JsonSchema>> = {
   PodExplanation: podSchema,
   PodGroupExplanation: podGroupSchema,
+  WorkloadExplanation: workloadSchema,
   NodeExplanation: nodeSchema,
   NodeClaimExplanation: nodeClaimSchema,
   NodePoolExplanation: nodePoolSchema,

@@ -112,8 +112,7 @@ function asController(pool: NodePool, { objects, takenAtMs }: Snapshot): NodePoo
 function deleted(snapshot: Snapshot, name: ObjectName): ChangedSnapshot {
   const isThere = snapshot.objects.some((object) => isNamed(object, name))
   const pods = podsOf(snapshot, name)
-  if (!isThere && pods.length === 0)
-    return { problem: `${textOf(name)} is not in the snapshot`, missing: name }
+  if (!isThere && pods.length === 0) return { problem: `there is no ${textOf(name)}`, missing: name }
   return { ok: without(snapshot, name) }
 }
 
@@ -121,7 +120,7 @@ function scaled(snapshot: Snapshot, name: ObjectName, replicas: number): Changed
   const pods = podsOf(snapshot, name)
   const [newest] = pods.toSorted((a, b) => (createdOf(a) < createdOf(b) ? 1 : -1))
   if (newest === undefined)
-    return { problem: `no pod of ${textOf(name)} is in the snapshot; give its manifest with -f` }
+    return { problem: `${textOf(name)} has no pods to copy; give its manifest with -f` }
   const excess = pods.toSorted(byDeletion).slice(0, Math.max(0, pods.length - replicas))
   const gone = new Set(excess)
   const kept = { ...snapshot, objects: snapshot.objects.filter((object) => !gone.has(object as Pod)) }
@@ -139,7 +138,7 @@ function byDeletion(a: Pod, b: Pod): number {
 const createdOf = ({ metadata }: Pod): string => metadata.creationTimestamp ?? ''
 
 /** Pods of a workload by owner references; those of a Deployment via its ReplicaSets. */
-function podsOf({ objects }: Snapshot, { kind, namespace = '', name }: ObjectName): readonly Pod[] {
+export function podsOf({ objects }: Snapshot, { kind, namespace = '', name }: ObjectName): readonly Pod[] {
   return objects.filter((object): object is Pod => {
     if (object.kind !== 'Pod' || (object.metadata.namespace ?? '') !== namespace) return false
     const owner = controllerOf(object)

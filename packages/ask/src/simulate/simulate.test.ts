@@ -154,13 +154,13 @@ test('manifests of workloads become pods; a NodePool whose node class is not the
 test('what is not there cannot be deleted or scaled', () => {
   const snapshot = aSnapshot([pool], [small])
   assert.deepEqual(changedSnapshot(snapshot, [{ kind: 'delete', object: { kind: 'NodePool', name: 'x' } }]), {
-    problem: 'NodePool x is not in the snapshot',
+    problem: 'there is no NodePool x',
     missing: { kind: 'NodePool', name: 'x' },
   })
   assert.deepEqual(
     changedSnapshot(snapshot, [
       { kind: 'scale', object: { kind: 'Deployment', namespace: 'shop', name: 'web' }, replicas: 3 },
     ]),
-    { problem: 'no pod of Deployment shop/web is in the snapshot; give its manifest with -f' },
+    { problem: 'Deployment shop/web has no pods to copy; give its manifest with -f' },
   )
 })

@@ -24,10 +24,10 @@ interface Row {
 }
 
 const provider =
-  /^tenon: --provider=nowhere: give exoscale, .*, the path of a provider module such as .*, or an installed package\n$/
-const context = /^(tenon|error): kubeconfig .* has no context nowhere: choose one of tenon\n$/
+  /^error: --provider=nowhere: give exoscale, .*, the path of a provider module such as .*, or an installed package\n$/
+const context = /^error: kubeconfig .* has no context nowhere: choose one of tenon\n$/
 const pool = /(^|\n)Error from server \(NotFound\): nodepools\.karpenter\.sh "nowhere" not found\n$/
-const manifest = /^tenon: cannot read nowhere\.yaml: no such file or directory\n$/
+const manifest = /^error: cannot read nowhere\.yaml: no such file or directory\n$/
 const file = /nowhere.*ENOENT: no such file or directory/
 
 const server = { not: 'it serves until Ctrl-C' }
@@ -41,7 +41,7 @@ const rows: Readonly<Record<string, Row>> = {
   'cluster-autoscaler': {
     unknown: [
       'cluster-autoscaler --kubeconfig nowhere',
-      /^tenon: kubeconfig nowhere does not exist: check --kubeconfig or KUBECONFIG\n$/,
+      /^error: kubeconfig nowhere does not exist: check --kubeconfig or KUBECONFIG\n$/,
       255,
     ],
     prints: 'cluster-autoscaler --help',
@@ -53,7 +53,7 @@ const rows: Readonly<Record<string, Row>> = {
   init: { unknown: ['init --provider nowhere', provider], prints: another },
   preflight: { unknown: ['preflight --provider nowhere', provider], prints: 'preflight --provider kwok' },
   test: {
-    unknown: ['test nowhere', /^tenon: cannot read nowhere: no such file or directory\n$/, 2],
+    unknown: ['test nowhere', /^error: cannot read nowhere: no such file or directory\n$/, 2],
     prints: 'test .',
   },
   explain: {
@@ -124,7 +124,7 @@ const rows: Readonly<Record<string, Row>> = {
     completes: ['rollout undo', 'nodepool/web'],
   },
   schema: {
-    unknown: ['schema nowhere', /^tenon: no schema is named nowhere; tenon schema lists all\n$/],
+    unknown: ['schema nowhere', /^error: no schema is named nowhere; tenon schema lists all\n$/],
     prints: 'schema PodExplanation',
   },
   view: { unknown: ['view --once --snapshot nowhere', file], prints: 'view --once -s cluster.jsonl' },
@@ -154,6 +154,22 @@ function named(command: Command, words: readonly string[]): readonly string[] {
 
 test('EXP-29 every command has a row here', async () => {
   assert.deepEqual(Object.keys(rows).toSorted(), named(await createProgram(io), []).toSorted())
+})
+
+test('PGE-14 no help tells that a list is empty by default', async () => {
+  const all = (command: Command): readonly Command[] => [command, ...command.commands.flatMap(all)]
+  const helps = all(await createProgram(io)).map((command) => command.helpInformation())
+  assert.ok(helps.some((help) => help.includes('can be repeated')))
+  assert.deepEqual(
+    helps.filter((help) => help.includes('(default: [])')),
+    [],
+  )
+})
+
+test('PGE-14 tenon --version prints the version, as tenon version does', async () => {
+  const { code, out } = await runCommand(['--version'])
+  assert.deepEqual([code, out], [0, (await runCommand(['version'])).out])
+  assert.match(out, /^v\d+\.\d+\.\d+/)
 })
 
 let cwd: string
@@ -192,12 +208,13 @@ when: [{pods: {name: web, count: 1, requests: {cpu: "1"}}}]
 expect: {running: all}
 `
 
-test('EXP-29 every command names what it does not find, and exits with its code', async (t) => {
+test('EXP-29 PGE-14 every command names what it does not find after one prefix, and exits with its code', async (t) => {
   const { kubeconfig } = await aPoolCluster(t)
   for (const { unknown } of Object.values(rows)) {
     const [args, text, expected = 1] = unknown
     const { code, out, err } = await runCommand(args.split(' '), { cwd, env: { KUBECONFIG: kubeconfig } })
     assert.match(err, text, args)
+    assert.match(err, /^(error: |Error from server|Warning: )/m, `PGE-14 one prefix: ${args}`)
     assert.deepEqual([code, out], [expected, ''], `${args}: ${err}`)
   }
 })

@@ -1,5 +1,5 @@
 /** Renders the screen of `tenon up`: pods, nodes, claims and their cost. */
-import { priceText } from '@tenon/api'
+import { counted, priceText } from '@tenon/api'
 
 export interface ClusterFigures {
   readonly pods: { readonly pending: number; readonly running: number; readonly other: number }
@@ -58,8 +58,8 @@ export function screen(figures: ClusterFigures, columns: number, rows: number): 
   const cpuTotal = nodes.reduce((sum, node) => sum + node.cpuTotal, 0)
   const monthly = (figures.pricePerHour * hoursPerMonth).toFixed(2)
   const header = [
-    `${nodes.length} nodes  ${cores(cpuUsed)}/${cores(cpuTotal)} cpu  ${bar(cpuUsed, cpuTotal, 20)} ${percent(cpuUsed, cpuTotal)}  ${sumText(figures)}  (${monthly} ${figures.priceUnit}/month)`,
-    `${pods.running + pods.pending + pods.other} pods  ${pods.pending} pending  ${pods.running} running  ${pods.other} other   ${claimsStarting.length} nodeclaims starting   ${figures.instances} instances`,
+    `${counted(nodes.length, 'node')}  ${cores(cpuUsed)}/${cores(cpuTotal)} cpu  ${bar(cpuUsed, cpuTotal, 20)} ${percent(cpuUsed, cpuTotal)}  ${sumText(figures)}  (${monthly} ${figures.priceUnit}/month)`,
+    `${counted(pods.running + pods.pending + pods.other, 'pod')}  ${pods.pending} pending  ${pods.running} running  ${pods.other} other   ${claimsStarting.length} nodeclaims starting   ${figures.instances} instances`,
     '',
   ]
   const body = [

@@ -32,8 +32,26 @@ export const podGroupNamedKinds: readonly NamedKind[] = [
   named(podGroupKinds.volcano),
 ]
 
+/** Kinds whose pods `explain` gathers. */
+export const workloadKinds: readonly NamedKind[] = [
+  named(kinds.deployment, 'deploy'),
+  named(workload('apps', 'StatefulSet', 'statefulsets'), 'sts'),
+  named(workload('apps', 'DaemonSet', 'daemonsets'), 'ds'),
+  named(workload('apps', 'ReplicaSet', 'replicasets'), 'rs'),
+  named(workload('batch', 'Job', 'jobs')),
+]
+
+function workload(group: string, kind: string, plural: string): ResourceType {
+  return { group, version: 'v1', kind, plural, namespaced: true }
+}
+
 /** Kinds of `explain`. */
-export const explainedKinds: readonly NamedKind[] = [...askedKinds, requestKind, ...podGroupNamedKinds]
+export const explainedKinds: readonly NamedKind[] = [
+  ...askedKinds,
+  ...workloadKinds,
+  requestKind,
+  ...podGroupNamedKinds,
+]
 
 /** Kinds of `get`. */
 export const listedKinds: readonly NamedKind[] = [...askedKinds, bufferKind, quotaKind]
@@ -53,15 +71,17 @@ export function qualifiedName({ type, singular }: NamedKind, name: string): stri
  * @throws KubectlError if it is not among `among`.
  */
 export function kindNamed(text: string, among: readonly NamedKind[] = askedKinds): NamedKind {
-  const asked = text.toLowerCase()
-  const found = among.find(({ type, singular, shortNames }) => {
-    const { plural, group, version } = type
-    return [plural, singular, ...shortNames].some(
-      (name) => asked === name || asked === `${name}.${group}` || asked === `${name}.${version}.${group}`,
-    )
-  })
+  const found = among.find((kind) => isNameOf(kind, text))
   if (found === undefined) throw new KubectlError(`error: the server doesn't have a resource type "${text}"`)
   return found
+}
+
+export function isNameOf({ type, singular, shortNames }: NamedKind, text: string): boolean {
+  const asked = text.toLowerCase()
+  const { plural, group, version } = type
+  return [plural, singular, ...shortNames].some(
+    (name) => asked === name || asked === `${name}.${group}` || asked === `${name}.${version}.${group}`,
+  )
 }
 
 /** The error for an object that does not exist. */

@@ -30,7 +30,7 @@ test('EXP-29 a type has all its names, and an unknown one is told in the words o
   assert.equal(error.line, 'Error from server (NotFound): nodepools.karpenter.sh "x" not found')
   assert.equal(error.exitCode, 1)
   assert.equal(qualifiedName(nodePoolKind, 'x'), 'nodepool.karpenter.sh/x')
-  assert.equal(new CliError('x').line, 'tenon: x')
+  assert.equal(new CliError('x').line, 'error: x')
 })
 
 test('TYPE, TYPE NAME… and TYPE/NAME… are read, mixtures are refused', () => {

@@ -25,14 +25,17 @@ const kindWords: Readonly<Record<string, ChangedKind>> = {
 /** The names, for errors. */
 export const objectKinds: readonly string[] = Object.keys(kindWords)
 
-/** @returns undefined if the text is not such a name. */
-export function objectNameOf(text: string): ObjectName | undefined {
+/**
+ * @param current the namespace of an object that is named without one.
+ * @returns undefined if the text is not such a name.
+ */
+export function objectNameOf(text: string, current = 'default'): ObjectName | undefined {
   const [word = '', ...rest] = text.split('/')
   const known = ownValue(kindWords, word.toLowerCase().replace(/s$/, ''))
   if (known === undefined || rest.length === 0 || rest.includes('')) return undefined
   if (!known.isNamespaced) return rest.length === 1 ? { kind: known.kind, name: rest[0] ?? '' } : undefined
   if (rest.length > 2) return undefined
-  const [namespace, name] = rest.length === 2 ? rest : ['default', rest[0]]
+  const [namespace, name] = rest.length === 2 ? rest : [current, rest[0]]
   return { kind: known.kind, namespace: namespace ?? '', name: name ?? '' }
 }
 

@@ -1,6 +1,6 @@
 /** Parses `TYPE`, `TYPE NAME…` and `TYPE/NAME…` as kubectl does. */
 import { KubectlError } from '../errors.ts'
-import { askedKinds, kindNamed, type NamedKind } from './kinds.ts'
+import { askedKinds, isNameOf, kindNamed, type NamedKind, nodePoolKind } from './kinds.ts'
 
 export interface NamedTarget {
   readonly kind: NamedKind
@@ -38,6 +38,14 @@ export function targetsOf(
   if (flags.allNamespaces === true && targets.some(({ kind }) => kind.type.namespaced))
     throw new KubectlError('error: a resource cannot be retrieved by name across all namespaces')
   return { kind: 'named', targets }
+}
+
+/** NodePools by `NAME…`, `nodepool NAME…` or `nodepool/NAME…`; empty if none is named. */
+export function nodePoolNames(args: readonly string[]): readonly string[] {
+  const isTyped = isNameOf(nodePoolKind, args[0] ?? '') || args.some((arg) => arg.includes('/'))
+  if (!isTyped) return args
+  const read = targetsOf(args, {}, [nodePoolKind])
+  return read.kind === 'all' ? [] : read.targets.map(({ name }) => name)
 }
 
 function namedTargets(

@@ -52,7 +52,7 @@ export async function snapshotOfCluster(
 export async function controllerSnapshot(reach: ControllerReach, signal: AbortSignal): Promise<Snapshot> {
   const reader = new SnapshotReader()
   for await (const part of await reach.get(snapshotPath, signal)) reader.take(part)
-  return whole(reader.end(), `the snapshot of ${reach.leader}`)
+  return whole(reader.end(), `the facts of ${reach.leader}`)
 }
 
 /** The age and source of the facts, as one sentence. */

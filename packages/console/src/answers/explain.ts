@@ -13,7 +13,6 @@ import {
   podText,
   Study,
 } from '@tenon/ask/explain'
-import { isProvisionable } from '@tenon/operator/objects'
 
 /** A change that would let a pod run. */
 export interface MissAnswer {
@@ -60,9 +59,7 @@ const missesMs = 5000
 export async function pendingAnswer(snapshot: Snapshot): Promise<PendingAnswer> {
   return await studied(snapshot, async (study) => {
     const explainer = new PodExplainer(study)
-    const explained: ExplainedPod[] = []
-    for (const pod of study.operator.caches.pods.list().filter(isProvisionable))
-      explained.push({ pod, explanation: await explainer.explain(pod, { missesMs: 0 }) })
+    const explained = await explainer.explained(explainer.waiting())
     const { priceUnit } = snapshot.cloud
     return {
       asOf: new Date(snapshot.takenAtMs).toISOString(),

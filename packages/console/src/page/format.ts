@@ -70,11 +70,6 @@ export function elided(name: string, most: number): string {
   return `${characters.slice(0, most - 1 - end).join('')}…${characters.slice(-end).join('')}`
 }
 
-/** `1 node`, `2 nodes`. */
-export function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`
-}
-
 /** Created once: constructing a format is a hundred times slower than using it. */
 const [timeOfDay, timeWithDate] = [{ second: '2-digit' }, { month: 'short', day: 'numeric' }].map(
   (parts) =>

@@ -1,5 +1,5 @@
 /** Draws one screen as lines (console.md 2). */
-import { ownValue } from '@tenon/api'
+import { counted, ownValue } from '@tenon/api'
 import type { Header } from '../model/view.ts'
 import { shownText } from '../text/shown.ts'
 import { clipped, padded, widthOf } from '../text/width.ts'
@@ -88,14 +88,14 @@ export class FrameMaker {
     const pending = pendingNodes === 0 ? '' : ` +${pendingNodes} pending`
     const stale =
       staleSince === undefined ? '' : `STALE since ${staleSince} (${ageText(staleSince, facts.nowMs)})`
-    const left = `${nodes} ${nodes === 1 ? 'node' : 'nodes'}${pending}`
+    const left = `${counted(nodes, 'node')}${pending}`
     const sum = facts.hasPricing ? `  ${sumText(price, currency)}` : ''
     const first = clipped(left + shownText(sum), width - (stale === '' ? 0 : widthOf(stale) + 1))
     const gap = ' '.repeat(Math.max(1, width - widthOf(first) - widthOf(stale)))
     const podLine =
       pods === undefined
         ? 'pods: not known'
-        : `${pods.total} pods: ${pods.pending} pending, ${pods.running} running, ${pods.bound} bound`
+        : `${counted(pods.total, 'pod')}: ${pods.pending} pending, ${pods.running} running, ${pods.bound} bound`
     return [
       stale === '' ? paint('bold', first) : paint('bold', first) + gap + paint('bad', stale),
       ...facts.resources.map((resource) => this.#resourceLine(resource, header)),

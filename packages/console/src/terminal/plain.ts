@@ -1,5 +1,5 @@
 /** Output without a terminal: a table, a line per change, or the whole state as JSON (console.md 2). */
-import { ownValue } from '@tenon/api'
+import { counted, ownValue } from '@tenon/api'
 import type { ConsoleView, GroupRow, NodeRow, ViewChange } from '../model/view.ts'
 import { shownText } from '../text/shown.ts'
 import { ageText, amountText, partOf, percentText, sumText } from './amounts.ts'
@@ -36,11 +36,11 @@ function headerLines({ header }: ConsoleView, { resources, hasPricing }: CellFac
   const counts =
     pods === undefined
       ? 'pods: not known'
-      : `${pods.total} pods: ${pods.pending} pending, ${pods.running} running, ${pods.bound} bound`
+      : `${counted(pods.total, 'pod')}: ${pods.pending} pending, ${pods.running} running, ${pods.bound} bound`
   return [
     shownText(
       [
-        `${nodes} nodes, ${pendingNodes} pending`,
+        `${counted(nodes, 'node')}, ${pendingNodes} pending`,
         ...amounts,
         ...(hasPricing ? [sumText(price, currency)] : []),
         ...(header.staleSince === undefined ? [] : [`stale since ${header.staleSince}`]),
@@ -75,7 +75,9 @@ function textsOf(change: ViewChange, nowMs: number): readonly string[] {
       return change.set.map(({ kind, reason, message }) => `${kind} ${reason}: ${message}`)
     case 'pools':
       return [
-        ...change.set.map(({ name, nodes, ready }) => `nodepool ${name}: ${nodes} nodes, ready ${ready}`),
+        ...change.set.map(
+          ({ name, nodes, ready }) => `nodepool ${name}: ${counted(nodes, 'node')}, ready ${ready}`,
+        ),
         ...gone,
       ]
     case 'groups':
@@ -109,7 +111,7 @@ export function groupText({
   const figures =
     nodes === undefined
       ? ''
-      : ` ${nodes} nodes, ${ready ?? '?'} ready, target ${targetSize ?? '?'}, between ${minSize ?? '?'} and ${maxSize ?? '?'};`
+      : ` ${counted(nodes, 'node')}, ${ready ?? '?'} ready, target ${targetSize ?? '?'}, between ${minSize ?? '?'} and ${maxSize ?? '?'};`
   const isFull = targetSize !== undefined && maxSize !== undefined && targetSize >= maxSize
   const full = isFull ? ', at its maximum size' : ''
   return `nodegroup ${name}:${figures} ${state}${full}${message === undefined ? '' : `: ${message}`}`

@@ -87,6 +87,12 @@ export interface UnavailableOffering {
   readonly unavailability?: Unavailability
 }
 
+/** The NodePools that allow an instance type with an extended resource. */
+export interface DeviceOffer {
+  readonly resource: string
+  readonly nodePools: readonly string[]
+}
+
 /** Why a pod is unschedulable. */
 export type PodReason =
   | { readonly kind: 'noPools' }
@@ -94,6 +100,8 @@ export type PodReason =
   | {
       readonly kind: 'noTemplate'
       readonly templates: readonly { readonly nodePool: string; readonly reason: TemplateReason }[]
+      /** Only of a pod that requests extended resources. */
+      readonly devices?: readonly DeviceOffer[]
     }
   | {
       readonly kind: 'truncationBrokeMinValues'
@@ -161,9 +169,12 @@ export function renderPodReason(reason: PodReason): string {
         'widen spec.template.spec.requirements of a NodePool'
       )
     case 'noTemplate':
-      return reason.templates
-        .map(({ nodePool, reason: why }) => `NodePool ${nodePool}: ${renderTemplateReason(why, nodePool)}`)
-        .join('; ')
+      return [
+        ...(reason.devices ?? []).map(renderDeviceOffer),
+        ...reason.templates.map(
+          ({ nodePool, reason: why }) => `NodePool ${nodePool}: ${renderTemplateReason(why, nodePool)}`,
+        ),
+      ].join('; ')
     case 'truncationBrokeMinValues':
       return (
         `NodePool ${reason.nodePool}: too few of the cheapest instance types are left to keep minValues` +
@@ -215,6 +226,13 @@ export function renderPodReason(reason: PodReason): string {
         'other pods are not affected. This is a bug: please report it with the log of the controller'
       )
   }
+}
+
+/** Whether any allowed type has the device, as a clause. */
+export function renderDeviceOffer({ resource, nodePools }: DeviceOffer): string {
+  return nodePools.length === 0
+    ? `no instance type that a NodePool allows has ${resource}`
+    : `instance types with ${resource} are allowed by NodePool ${listText(nodePools.toSorted(), shownOfferings)}`
 }
 
 const deferredWords = {

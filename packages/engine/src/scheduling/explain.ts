@@ -1,6 +1,6 @@
 /** Why no NodePool can take a pod; computed once per unschedulable shape (scheduling.md 12.3). */
 import { undeclaredFeatures } from '@tenon/api'
-import type { PodReason, TemplateReason } from '../reasons/reasons.ts'
+import type { DeviceOffer, PodReason, TemplateReason } from '../reasons/reasons.ts'
 import { compatible, incompatibility, type Requirements } from '../requirements/requirements.ts'
 import { type ClaimClass, holdsMore } from './claims/claim-class.ts'
 import type { CompiledProblem } from './compiled-problem.ts'
@@ -44,7 +44,29 @@ export function explain(shape: PodShape, newHost: number, context: ExplainContex
       return reason === undefined ? [] : [{ nodePool: pool.input.nodePool.metadata.name, reason }]
     }),
   ]
-  return reasons.length === 0 ? { kind: 'noTypesInPools' } : { kind: 'noTemplate', templates: reasons }
+  if (reasons.length === 0) return { kind: 'noTypesInPools' }
+  const devices = devicesOf(shape, compiled)
+  return { kind: 'noTemplate', templates: reasons, ...(devices.length > 0 && { devices }) }
+}
+
+/** For each extended resource of the pod: the NodePools that allow a type with it (page.md 1). */
+function devicesOf({ amounts }: PodShape, compiled: CompiledProblem): readonly DeviceOffer[] {
+  const names = Object.keys(compiled.space.resources(amounts)).filter((name) => name.includes('/'))
+  return names.map((resource) => {
+    const index = compiled.space.indexOf(resource)
+    const has = (room: Amounts | undefined) => (room?.[index] ?? 0) > 0
+    const open = compiled.templates.filter(
+      ({ isConfined, rows }) => !isConfined && rows.some(({ capacity }) => has(capacity)),
+    )
+    const closed = compiled.emptyPools.filter((pool) =>
+      compiled.unavailableRows(pool).some(({ room }) => has(room)),
+    )
+    const nodePools = [
+      ...open.map(({ name }) => name),
+      ...closed.map(({ input }) => input.nodePool.metadata.name),
+    ]
+    return { resource, nodePools }
+  })
 }
 
 /** The reason of a pool without available offerings; undefined when none of its offerings would do. */

@@ -1,6 +1,6 @@
 /** Why a node is not consolidated: its NodePool, its labels (disruption.md 8), or pods that were moved recently. */
 import { type Clock, perObject } from '@tenon/runtime'
-import { isConditionTrue, labels, type NodeClaim, type NodePool } from '@tenon/api'
+import { counted, isConditionTrue, labels, type NodeClaim, type NodePool } from '@tenon/api'
 import { consolidateAfterMs } from '../state/nodepools/managed-pool.ts'
 import type { KeptRoom } from '../state/pods/buffer-pods.ts'
 import { keyOf } from '../state/pods/pods.ts'
@@ -58,7 +58,7 @@ function disabledText(pool: NodePool): string | undefined {
 }
 
 export function keptRoomText(room: readonly KeptRoom[]): string {
-  const parts = room.map(({ buffer, pods }) => `${pods.length} pod(s) of CapacityBuffer ${buffer}`)
+  const parts = room.map(({ buffer, pods }) => `${counted(pods.length, 'pod')} of CapacityBuffer ${buffer}`)
   return `room is kept on it for ${parts.toSorted().join(', ')}`
 }
 

@@ -1,4 +1,5 @@
 /** Texts of the reasons why nodes stay. */
+import { counted } from '@tenon/api'
 import { type NodeRefusal, type RemovalResult, renderPodReason, renderShortage } from '@tenon/engine'
 import { keyOf } from '../state/pods/pods.ts'
 
@@ -44,7 +45,7 @@ export function strandedText(failures: RemovalResult['stranded'], claimOf: Claim
     return `${keyOf(pod.metadata)} => ${renderPodReason(reason)}${where}`
   })
   const rest = failures.length - listed.length
-  return `not all pods would schedule, ${listed.join('; ')}${rest > 0 ? ` and ${rest} other(s)` : ''}`
+  return `not all pods would schedule, ${listed.join('; ')}${rest > 0 ? ` and ${counted(rest, 'other')}` : ''}`
 }
 
 export function sentence(text: string): string {

@@ -1,4 +1,4 @@
-import { labels, type NodeClaim, type Pod, type PricePerHour } from '@tenon/api'
+import { counted, labels, type NodeClaim, type Pod, type PricePerHour } from '@tenon/api'
 import type { ClusterState } from '../state/cluster-state.ts'
 import { keyOf } from '../state/pods/pods.ts'
 import { type JournalNote, type JournalPrices, podsNoted, upperCamel } from './entry.ts'
@@ -25,7 +25,7 @@ export class ClaimJournal {
   }
 
   created({ name, nodePool, reason, pods = [], pricePerHour, decision }: CreatedClaim): void {
-    const forPods = pods.length === 0 ? '' : ` for ${pods.length} pod(s)`
+    const forPods = pods.length === 0 ? '' : ` for ${counted(pods.length, 'pod')}`
     this.#journal.note({
       kind: 'launch',
       reason: upperCamel(reason),

@@ -1,5 +1,5 @@
 /** Creates the NodeClaims of one decision. */
-import { consumedBy, type NodeClaim, type NodePool, type Pod, sumOfPrices } from '@tenon/api'
+import { consumedBy, counted, type NodeClaim, type NodePool, type Pod, sumOfPrices } from '@tenon/api'
 import type { NewClaim, SchedulingResult } from '@tenon/engine'
 import { type EventRecorder, isKubeError } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
@@ -119,7 +119,7 @@ export class Launcher {
     if (failures.length > 0)
       throw new AggregateError(
         failures,
-        `creating ${failures.length} NodeClaim(s): ${(failures[0] as Error).message}`,
+        `creating ${counted(failures.length, 'NodeClaim')}: ${(failures[0] as Error).message}`,
       )
     return late.length === 0 ? 'done' : 'overtaken'
   }
@@ -179,7 +179,7 @@ export class Launcher {
     return this.#deps.journal.decided({
       kind: 'decision',
       reason: 'Provisioned',
-      message: `${claims.length} NodeClaim(s) are created for ${pods.length} pod(s)${roomText(claims)}`,
+      message: `${counted(claims.length, 'NodeClaim')} created for ${counted(pods.length, 'pod')}${roomText(claims)}`,
       pods: podsNoted(pods),
       pricePerHour: { before: 0, ...(unpriced === 0 && { after: pricePerHour }) },
     })

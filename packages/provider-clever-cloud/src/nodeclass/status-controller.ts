@@ -1,5 +1,12 @@
 /** Updates the status of CleverNodeClasses and their finalizer (clever-cloud.md 3, 10). */
-import { type Condition, ConditionSet, karpenterKinds, type NodeClaim, type NewCondition } from '@tenon/api'
+import {
+  type Condition,
+  ConditionSet,
+  counted,
+  karpenterKinds,
+  type NewCondition,
+  type NodeClaim,
+} from '@tenon/api'
 import {
   type Cache,
   done,
@@ -55,7 +62,7 @@ export class NodeClassStatus {
         object: nodeClass,
         type: 'Warning',
         reason: 'DeletionBlocked',
-        message: `${users} NodeClaim(s) use this class; delete them, or change the nodeClassRef of their NodePool`,
+        message: `${counted(users, 'NodeClaim')} of this class left; delete them, or change the nodeClassRef of their NodePool`,
         dedupe: [name, String(users)],
       })
       return { kind: 'after', delayMs: inUseRetryMs }

@@ -1,7 +1,7 @@
 /**
  * Removes the finalizer of a node class that is no longer used, after deleting instances without an owner.
  */
-import { karpenterKinds, type NodeClaim } from '@tenon/api'
+import { counted, karpenterKinds, type NodeClaim } from '@tenon/api'
 import { type Cache, done, type EventRecorder, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { nodeClassFinalizer } from '../identifiers.ts'
 import type { GarbageCollection } from '../garbage-collection.ts'
@@ -29,7 +29,7 @@ export class NodeClassDeletion {
     if (!finalizers.includes(nodeClassFinalizer)) return done
     const users = await this.#users(object.metadata.name, signal)
     if (users > 0) {
-      const message = `${users} NodeClaim(s) still use this class; delete them, or change the nodeClassRef of their NodePool`
+      const message = `${counted(users, 'NodeClaim')} of this class left; delete them, or change the nodeClassRef of their NodePool`
       this.#event(object, 'Warning', 'DeletionBlocked', message)
       return { kind: 'after', delayMs: blockedRetryMs }
     }

@@ -9,7 +9,7 @@ import * as b from './buffer-stage.test-support.ts'
 const fits = 'True/FitsExistingCapacity'
 const types = (stage: Stage): readonly (string | undefined)[] =>
   stage.world.nodes().map(({ metadata }) => metadata.labels?.[labels.instanceType])
-const kept = /^Room is kept on it for \d+ pod\(s\) of CapacityBuffer default\/web$/
+const kept = /^Room is kept on it for \d+ pods? of CapacityBuffer default\/web$/
 
 describe('nodes of CapacityBuffers', () => {
   test('BUF-16 BUF-27 BUF-28 BUF-31 BUF-117 DIS-64 they stay while room is kept there, with an event', async (t) => {

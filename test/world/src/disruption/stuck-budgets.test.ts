@@ -54,7 +54,7 @@ test('WNT-24 a PDB that can never allow is told from one that waits, and the way
   await stage.pass(2 * minutes)
   const texts: Readonly<Record<string, RegExp>> = {
     alone:
-      /^A PDB prevents pod evictions \(PDB=default\/alone\): it can never allow one, as it must keep 1 of 1 pod\(s\) \(minAvailable 1\): run more replicas, or set maxUnavailable: 1 in place of minAvailable$/,
+      /^A PDB prevents pod evictions \(PDB=default\/alone\): it can never allow one, as it must keep 1 of 1 pod \(minAvailable 1\): run more replicas, or set maxUnavailable: 1 in place of minAvailable$/,
     waiting:
       /^A PDB prevents pod evictions \(PDB=default\/waiting\): it has 1 healthy pods and must keep 1; it waits for default\/waiting-1 to be ready$/,
     two: /^A pod has several PDBs, which is not supported/,

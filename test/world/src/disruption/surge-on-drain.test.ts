@@ -220,7 +220,7 @@ for (const [what, workload, why] of [
   [
     'whose rollouts may lack more than its PDB allows',
     { spec: { strategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 1 } } } },
-    /may lack 1 pod\(s\) during a rollout \(maxUnavailable 1\), more than PodDisruptionBudget default\/web allows/,
+    /may lack 1 pod during a rollout \(maxUnavailable 1\), more than PodDisruptionBudget default\/web allows/,
   ],
 ] as const)
   test(`WNT-22 a Deployment ${what} is not restarted, and told why`, async (t) => {

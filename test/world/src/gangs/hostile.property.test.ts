@@ -182,8 +182,8 @@ const makers: readonly Make[] = [
   (hostile, name) => {
     const [count, template, words] = hostile.of([
       [2_147_483_647, 'good-room', /it is for 2147483647 pods; at most 10000 can be/],
-      [1, 'nowhere', /1 PodTemplate\(s\) are missing: nowhere/],
-      [1, long, /1 PodTemplate\(s\) are missing/],
+      [1, 'nowhere', /1 PodTemplate missing: nowhere/],
+      [1, long, /1 PodTemplate missing/],
     ] as const)
     request(hostile.stage, name, { count, templates: [template] })
     return { object: name, words }

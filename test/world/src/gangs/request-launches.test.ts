@@ -48,7 +48,7 @@ test('GNG-41 nodes of a request open together once all are ready', async (t) => 
   assert.equal(claims.length, 3)
   await joinAll(stage, claims.slice(0, 2))
   await stage.pass(20 * seconds)
-  assert.match(messageOf(stage, 'train', 'Provisioned'), /It takes 3 node\(s\): 3 launched, 0 ready/)
+  assert.match(messageOf(stage, 'train', 'Provisioned'), /It takes 3 nodes: 3 launched, 0 ready/)
   await joinAll(stage, claims)
   await stage.pass(20 * seconds)
   assert.equal(stateOf(stage, 'train', 'Provisioned'), 'True/CapacityIsProvisioned')

@@ -36,7 +36,7 @@ describe('an atomic request', () => {
     assert.equal(liveClaims(stage).length, 5)
     assert.ok(
       states.some((state) =>
-        /^False\/CapacityIsBeingProvisioned It takes 5 node\(s\): \d launched, 0 ready/.test(state),
+        /^False\/CapacityIsBeingProvisioned It takes 5 nodes: \d launched, 0 ready/.test(state),
       ),
       states.join('; '),
     )
@@ -118,7 +118,7 @@ describe('an atomic request', () => {
     await stage.pass(20 * seconds)
     assert.equal(stateOf(stage, 'late', 'Provisioned'), 'True/CapacityIsProvisioned')
     assert.equal(stateOf(stage, 'never', 'Failed'), 'True/FailedToCreatePods')
-    assert.match(messageOf(stage, 'never', 'Failed'), /2 PodTemplate\(s\) are missing: neither, nothing/)
+    assert.match(messageOf(stage, 'never', 'Failed'), /2 PodTemplates missing: neither, nothing/)
   })
 
   test('a request of another class is left alone', async (t) => {

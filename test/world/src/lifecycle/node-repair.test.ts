@@ -46,7 +46,7 @@ test('WNT-11 one of three nodes is repaired, and two of three one after the othe
   assert.ok(left(stage).includes('c'))
   await stage.pass(90 * seconds)
   assert.equal(left(stage).length, 2, 'the first instance is not gone yet')
-  assert.match(stage.events('NodeRepairBlocked')[0]?.message ?? '', /^Only 1 node\(s\) of NodePool default/)
+  assert.match(stage.events('NodeRepairBlocked')[0]?.message ?? '', /^Only 1 node of NodePool default/)
   await stage.pass(2 * minutes)
   assert.deepEqual(left(stage), ['c'])
   assert.equal(await repairs(stage), 2)

@@ -32,7 +32,7 @@ test('CAS-108 a flag that is not known ends with usage and exit code 2', async (
   assert.deepEqual([code, out], [2, ''])
   assert.equal(
     err,
-    'tenon: unknown flag --bogus\nUsage: tenon cluster-autoscaler [flags] (--help lists them)\n',
+    'error: unknown flag --bogus\nUsage: tenon cluster-autoscaler [flags] (--help lists them)\n',
   )
 })
 
@@ -46,7 +46,7 @@ test('CAS-20 CAS-58 CAS-109 what cannot be used is fatal, with one line', async 
   ]) {
     const { code, err } = await runCommand([command, ...args])
     assert.equal(code, 255, err)
-    assert.match(err, /^tenon: --[^\n]+\n$/)
+    assert.match(err, /^error: --[^\n]+\n$/)
   }
 })
 
@@ -65,7 +65,7 @@ test('CAS-1 the first setting of the cloud that is missing is told, and no secre
     )
     const { code, err } = await runCommand(flags, { env })
     assert.equal(code, 255)
-    assert.match(err, new RegExp(`tenon: ${name} is not set`))
+    assert.match(err, new RegExp(`error: ${name} is not set`))
     for (const other of Object.keys(credentials).filter((each) => each !== name))
       assert.ok(!err.includes(`${other} is not set`), err)
     assert.ok(!err.includes('hidden'))

@@ -70,11 +70,12 @@ function kindsOf(command: Command): readonly NamedKind[] {
   }
 }
 
-/** `nodepool/NAME`, or names alone after the type. */
+/** `nodepool/NAME` and `NAME`, or names alone after a type or a name. */
 async function poolTargets(positionals: readonly string[], names: ClusterNames): Promise<readonly string[]> {
   const found = await names.objects(nodePoolKind)
   const [type = ''] = positionals
-  return type === '' || type.includes('/') ? found.map((name) => `nodepool/${name}`) : found
+  const typed = found.map((name) => `nodepool/${name}`)
+  return type === '' ? [...found, ...typed] : type.includes('/') ? typed : found
 }
 
 async function pairs(typed: string, names: ClusterNames): Promise<readonly string[]> {

@@ -42,7 +42,7 @@ test('EXP-29 commands, types, names of the cluster, flags and their values are c
   assert.deepEqual(await complete('completion', ''), ['bash', 'fish', 'powershell', 'zsh'])
   assert.deepEqual(await complete('explain', 'no', 'n'), ['n1', 'n2'])
   assert.deepEqual(await complete('explain', 'node/n1', 'node/n'), ['node/n1', 'node/n2'])
-  assert.deepEqual(await complete('pause', ''), ['nodepool/p'])
+  assert.deepEqual(await complete('pause', ''), ['nodepool/p', 'p'])
   assert.deepEqual(await complete('resume', 'nodepool', ''), ['p'])
   assert.deepEqual(await complete('rollout', 'undo', 'nodepool/'), ['nodepool/p'])
   assert.deepEqual(await complete('crds', ''), ['apply', 'diff'])

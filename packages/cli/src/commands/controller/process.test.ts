@@ -35,7 +35,7 @@ test('a start with options that cannot be used exits with 2 and one line, one fo
     runTenon(t, cwd, ['controller', '-h']),
   ])
   assert.deepEqual([wrong.code, wrong.out], [2, ''])
-  assert.equal(wrong.err, 'tenon: --metrics-port=abc: use an integer\n')
+  assert.equal(wrong.err, 'error: --metrics-port=abc: use an integer\n')
   assert.deepEqual([help.code, help.err], [0, ''])
   assert.match(help.out, /^ {2}--metrics-port NUMBER {2}\(METRICS_PORT, default 8080\)$/m)
 })

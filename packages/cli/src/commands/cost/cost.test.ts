@@ -127,5 +127,5 @@ test('EXP-27 what cost cannot tell is refused with what can be done', async () =
   assert.match((await cost('--by', 'color')).err, /Allowed choices are nodepool, namespace/)
   const none = await runCommand(['cost', '--controller', 'http://127.0.0.1:1'])
   assert.deepEqual([none.code, none.out], [1, ''])
-  assert.match(none.err, /^tenon: the controller at http:\/\/127\.0\.0\.1:1: /)
+  assert.match(none.err, /^error: the controller at http:\/\/127\.0\.0\.1:1: /)
 })

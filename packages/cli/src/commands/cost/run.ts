@@ -71,8 +71,7 @@ async function onController(
   if (reached !== undefined) throw new CliError(whyNot(reached))
   await onCluster(io, flags, async (connection) => {
     const found = await reachController(flags, connection, io.interrupted)
-    if (found.kind !== 'reached')
-      throw new CliError(`prices come from the controller or a snapshot (--snapshot): ${whyNot(found)}`)
+    if (found.kind !== 'reached') throw new CliError(`prices come from the controller: ${whyNot(found)}`)
     await work(found.reach)
   })
 }

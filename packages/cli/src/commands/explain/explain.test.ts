@@ -145,3 +145,65 @@ test('explain looks into the namespace of the context, unless -n names another o
   assert.equal(chosenNamespace({ env: { KUBECONFIG: config } }, { namespace: 'web' }), 'web')
   assert.equal(chosenNamespace({ env: { KUBECONFIG: '/nowhere' } }, { snapshot: path }), 'default')
 })
+
+/** A cluster where three of four pods of Deployment web run, and others wait for something else than a node. */
+async function mixed(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'tenon-explain-'))
+  t.after(() => rm(folder, { recursive: true }))
+  const path = join(folder, 'cluster.jsonl')
+  const [pool, type] = [aPool('blue'), aType('small', 2)]
+  const hash = { 'pod-template-hash': '7d9f' }
+  const web = (name: string, cpu: string) => {
+    const pod = aPending(name, { cpu }, {}, 'web')
+    return { ...pod, metadata: { ...pod.metadata, labels: hash } }
+  }
+  const unseen = { phase: 'Pending', conditions: [] }
+  const gated = {
+    ...aPending('gated', { cpu: '1' }, { schedulingGates: [{ name: 'team/quota' }] }),
+    status: unseen,
+  }
+  const other = { ...aPending('other', { cpu: '1' }, { schedulerName: 'volcano' }), status: unseen }
+  const running = ['a', 'b', 'c'].map((name) => aRunning(web(name, '500m'), 'n1'))
+  const objects = [pool, ...aClaimedNode('n1', pool, type), ...running, web('d', '9'), gated, other]
+  await writeSnapshot(path, aSnapshot(objects, [type]))
+  return path
+}
+
+test('PGE-14 explain pods -A lists gated pods and those of other schedulers', async (t) => {
+  const { code, out } = await runCommand(['explain', 'pods', '-A', '-s', await mixed(t)])
+  assert.equal(code, 0)
+  assert.match(
+    out,
+    /^1 pod of 1 Pod: Nothing is decided about it until its scheduling gates are removed \(team\/quota\)$/m,
+  )
+  assert.match(
+    out,
+    /^1 pod of 1 Pod: Scheduler volcano has not called it unschedulable, and no node is launched/m,
+  )
+  assert.match(out, /^1 pod of 1 Deployment: No NodePool can launch a node for it$/m)
+})
+
+test('PGE-14 a workload is explained with its pods, its next node and its price, by each name of its kind', async (t) => {
+  const path = await mixed(t)
+  const outs = await Promise.all(
+    ['deployment/web', 'deploy/web', 'deployments.apps/web', 'deployments'].map((words) =>
+      runCommand(['explain', words, '-s', path]),
+    ),
+  )
+  for (const { code, out } of outs) assert.deepEqual([code, out], [0, outs[0]?.out])
+  const { out = '' } = outs[0] ?? {}
+  assert.match(
+    out,
+    /^deployment\/web in default: 3 of 4 pods on nodes, 0 planned, 1 waiting\n1 pod of 1 Deployment: No/,
+  )
+  assert.match(out, /^One more pod: /m)
+  assert.match(out, /^Price of what its pods request: 0\.0375 EUR per hour$/m)
+  const json = await runCommand(['explain', 'deploy', 'web', '-o', 'json', '-s', path])
+  const { kind, pods } = JSON.parse(json.out) as { kind: string; pods: object }
+  assert.deepEqual([kind, pods], ['WorkloadExplanation', { onNodes: 3, planned: 0, waiting: 1 }])
+  const missing = await runCommand(['explain', 'statefulset', 'web', '-s', path])
+  assert.deepEqual(
+    [missing.code, missing.out, missing.err],
+    [1, '', 'error: no pod of statefulset/web is in namespace default\n'],
+  )
+})

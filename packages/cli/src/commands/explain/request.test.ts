@@ -134,7 +134,7 @@ test('a request that has room, has ended, or is not served says so', async (t) =
             'Provisioned',
             'False',
             'CapacityIsBeingProvisioned',
-            'It takes 1 node(s): 1 launched, 0 ready',
+            'It takes 1 node: 1 launched, 0 ready',
           ),
         ],
       },
@@ -146,8 +146,8 @@ test('a request that has room, has ended, or is not served says so', async (t) =
     'booked in research: Room is kept for its 2 pods until 2026-11-26T12:05:00Z; 1 of them have a node',
     'failed in research: It has ended (Failed, Expired): No room in time; it is not tried again: make another request',
     'others in research: Its class queued-provisioning.gke.io is served by somebody else, if by anybody',
-    'bare in research: Its pods are not known: 1 PodTemplate(s) are missing: missing',
-    'coming in research: Its nodes are on their way: It takes 1 node(s): 1 launched, 0 ready',
+    'bare in research: Its pods are not known: 1 PodTemplate missing: missing',
+    'coming in research: Its nodes are on their way: It takes 1 node: 1 launched, 0 ready',
   ])
     assert.ok(out.includes(`provisioningrequest/${line}\n`), out)
   const missing = await explained(t, objects, 'provreq', 'nobody')

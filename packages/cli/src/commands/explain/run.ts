@@ -29,8 +29,8 @@ import {
   shownMisses,
   Study,
 } from '@tenon/ask/explain'
-import type { KubeObject, Pod } from '@tenon/api'
-import { isProvisionable } from '@tenon/operator/objects'
+import { counted, type KubeObject, type Pod } from '@tenon/api'
+import { explainWorkload, workloadDocument, workloadsOf, workloadText } from '@tenon/ask/simulate'
 import { snapshotFrom } from '../../source/snapshot.ts'
 import { KubectlError } from '../../errors.ts'
 import type { Io } from '../../io.ts'
@@ -47,6 +47,7 @@ import {
   podGroupNamedKinds,
   podKind,
   requestKind,
+  workloadKinds,
 } from '../../kubectl/kinds.ts'
 import { formatOf } from '../../kubectl/output/format.ts'
 import { printObjects } from '../../kubectl/output/objects.ts'
@@ -160,7 +161,7 @@ function warnOfUntried(io: Io, answers: readonly Answer[]): void {
   const cut = answers.filter(({ untried = 0 }) => untried > 0).length
   if (cut > 0)
     io.err(
-      `Warning: after ${missesMs / 1000} s no more changes were tried that might let pods run; that concerns ${cut} of ${answers.length} objects (pending.untried). Ask about fewer pods\n`,
+      `Warning: after ${missesMs / 1000} s no more changes were tried that might let pods run; that concerns ${cut} of ${counted(answers.length, 'object')} (pending.untried). Ask about fewer pods\n`,
     )
 }
 
@@ -176,7 +177,7 @@ async function printPatches(io: Io, explaining: Explaining, targets: Targets): P
   for (const pod of pods) {
     const { patches = [], lines, untried = 0 } = await explaining.answer(pod)
     if (patches.length === 0) io.err(`No change is known that would help. ${lines[0] ?? ''}\n`)
-    if (untried > 0) io.err(`${untried} changes were not tried, as time was up: pod/${pod.name}\n`)
+    if (untried > 0) io.err(`${counted(untried, 'change')} not tried, as time was up: pod/${pod.name}\n`)
     for (const line of patches) io.out(`${line}\n`)
   }
 }
@@ -215,10 +216,11 @@ class Explaining {
   /** All objects of a kind that the flags select; for pods, only the pending ones. */
   all(kind: NamedKind): readonly NamedTarget[] {
     if (podGroupNamedKinds.includes(kind)) return this.#allGroups(kind)
+    if (workloadKinds.includes(kind)) return this.#allWorkloads(kind)
     const { nodeClaims, nodePools, nodes } = this.#study.operator.caches
     const objects: readonly KubeObject[] =
       kind === podKind
-        ? this.#waiting()
+        ? this.#pods.waiting()
         : kind === nodeKind
           ? nodes.list().filter(({ metadata: { name } }) => this.#mayBeAsked(name))
           : kind === nodeClaimKind
@@ -240,10 +242,7 @@ class Explaining {
   }
 
   async waitingPods(): Promise<readonly ExplainedPod[]> {
-    const explained: ExplainedPod[] = []
-    for (const pod of this.#selected(this.#waiting()))
-      explained.push({ pod, explanation: await this.#pods.explain(pod, { missesMs: 0 }) })
-    return explained
+    return await this.#pods.explained(this.#selected(this.#pods.waiting()))
   }
 
   async answers(targets: readonly NamedTarget[]): Promise<readonly Answer[]> {
@@ -261,6 +260,7 @@ class Explaining {
     if (kind === nodePoolKind) return await this.#nodePool(name)
     if (kind === requestKind) return await this.#request(target)
     if (podGroupNamedKinds.includes(kind)) return await this.#podGroup(target)
+    if (workloadKinds.includes(kind)) return await this.#workload(target)
     const isNode = kind === nodeKind
     const found = await explainNode(this.#study, isNode ? 'node' : 'nodeClaim', name, this.#signal)
     if (found === undefined) throw notFound(kind, name)
@@ -309,6 +309,13 @@ class Explaining {
       }))
   }
 
+  #allWorkloads(kind: NamedKind): readonly NamedTarget[] {
+    const { allNamespaces, namespace: own } = this.#flags
+    return workloadsOf(this.#study, kind.type.kind)
+      .filter(({ namespace }) => allNamespaces === true || namespace === own)
+      .map(({ name, namespace }) => ({ kind, name, ...(namespace !== undefined && { namespace }) }))
+  }
+
   async #podGroup({ kind, name, namespace }: NamedTarget & { readonly namespace?: string }): Promise<Answer> {
     const space = namespace ?? this.#flags.namespace
     for (const api of apisOf(kind)) {
@@ -331,8 +338,13 @@ class Explaining {
     return { lines: nodePoolText(found), object: nodePoolDocument(found) }
   }
 
-  #waiting(): readonly Pod[] {
-    return this.#study.operator.caches.pods.list().filter(isProvisionable)
+  /** @throws KubectlError if no pod of it is there. */
+  async #workload({ kind, name, namespace }: NamedTarget & { readonly namespace?: string }): Promise<Answer> {
+    const space = namespace ?? this.#flags.namespace
+    const found = await explainWorkload(this.#study, { kind: kind.type.kind, namespace: space, name })
+    if (found === undefined)
+      throw new KubectlError(`error: no pod of ${kind.singular}/${name} is in namespace ${space}`)
+    return { lines: workloadText(found), object: workloadDocument(found) }
   }
 
   #selected<T extends KubeObject>(objects: readonly T[]): readonly T[] {

@@ -42,8 +42,8 @@ test("get prints kubectl's columns, and beside them requests, prices and reasons
     '',
   ])
   assert.deepEqual(await lines('nodepool'), [
-    'NAME   NODECLASS   NODES   READY     EUR/HOUR   AGE',
-    'web    c           1       Unknown   0.0500     24h',
+    'NAME   NODECLASS   NODES   READY     PAUSED   EUR/HOUR   AGE',
+    'web    c           1       Unknown   False    0.0500     24h',
     '',
   ])
   assert.match((await lines('nodes', '-o', 'wide'))[1] ?? '', / small +on-demand +z1 +web +Not yet +60m$/)
@@ -170,7 +170,7 @@ test('EXP-29 get tells what is not there in the words of kubectl, after what is'
   assert.match((await get('nodes', '-w')).err, /a snapshot does not change/)
   const gone = await runCommand(['get', 'nodes', '-s', 'nowhere'], { cwd: folder })
   assert.equal(gone.code, 1)
-  assert.match(gone.err, /^tenon: nowhere: ENOENT/)
+  assert.match(gone.err, /^error: nowhere: ENOENT/)
 })
 
 test('the status of a pod is the word that says most', () => {

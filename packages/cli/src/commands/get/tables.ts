@@ -4,6 +4,8 @@ import {
   age,
   type CapacityBuffer,
   type CapacityQuota,
+  conditionOf,
+  isConditionTrue,
   type KubeObject,
   labels,
   type Node,
@@ -176,6 +178,7 @@ export const poolTable: TableOf<NodePool> = (facts) => {
     { title: 'NODECLASS', value: ({ spec }) => spec.template.spec.nodeClassRef.name },
     { title: 'NODES', value: ({ status }) => String(status?.nodes ?? 0) },
     { title: 'READY', value: (pool) => conditionStatus(pool, 'Ready'), style: statusStyle },
+    { title: 'PAUSED', value: (pool) => (isConditionTrue(pool, 'Paused') ? 'True' : 'False') },
     {
       title: `${facts.currency ?? 'PRICE'}/HOUR`,
       value: (pool) => priceOfAll(claimsOf.get(pool.metadata.name) ?? [], facts),
@@ -183,7 +186,13 @@ export const poolTable: TableOf<NodePool> = (facts) => {
     { title: 'WEIGHT', value: ({ spec }) => String(spec.weight ?? none), isWide: true },
     { title: 'CPU', value: ({ status }) => ownValue(status?.resources, 'cpu') ?? none, isWide: true },
     { title: 'MEMORY', value: ({ status }) => ownValue(status?.resources, 'memory') ?? none, isWide: true },
+    { title: 'WHY-PAUSED', value: whyPaused, isWide: true },
   ])
+}
+
+function whyPaused(pool: NodePool): string {
+  const paused = conditionOf(pool, 'Paused')
+  return paused?.status === 'True' ? paused.message : none
 }
 
 /** `1.2500`, or `1.2500+2?` with two instances of unknown price. */

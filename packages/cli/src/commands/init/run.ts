@@ -4,7 +4,7 @@
  */
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { kinds } from '@tenon/api'
+import { counted, kinds } from '@tenon/api'
 import { isProviderSettingError, type ProviderModule } from '@tenon/provider'
 import { CliError } from '../../errors.ts'
 import type { Io } from '../../io.ts'
@@ -85,5 +85,5 @@ function unknownText(
   const known = all.filter(({ survey }) => survey !== undefined).map(({ name }) => name)
   if (chosen !== undefined)
     return `--provider=${chosen.name}: its module lacks survey, which tells node groups; use one of ${known.join(', ')}`
-  return `none of ${nodes} nodes has a provider ID of ${known.join(', ')}: name the provider with --provider`
+  return `none of ${counted(nodes, 'node')} has a provider ID of ${known.join(', ')}: name the provider with --provider`
 }

@@ -45,7 +45,7 @@ async function aController(t: TestContext) {
   journal.note({
     kind: 'launch',
     reason: 'Provisioned',
-    message: 'NodeClaim claim-c was created for 3 pod(s)',
+    message: 'NodeClaim claim-c was created for 3 pods',
     nodePool: 'other',
     nodeClaims: ['claim-c'],
     pricePerHour: { before: 0 },

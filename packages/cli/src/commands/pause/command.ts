@@ -12,7 +12,7 @@ export function addPause(program: Command, io: Io): void {
     .description(
       'Pauses voluntary disruption (consolidation, drift, emptiness), within a second: of the whole cluster, or of the NodePools that are named. Commands under way are taken back. Expiration, repair and deletions by people go on unless included. docs/ask/pause.md says how to do the same with kubectl.',
     )
-    .argument('[nodepool...]', 'nodepool/NAME, or nodepool NAME…; the whole cluster without')
+    .argument('[nodepool...]', 'NAME…, nodepool/NAME… or nodepool NAME…; the whole cluster without')
     .option('--for <duration>', 'end of the pause, such as 2h from now (default: none)', duration)
     .option('--reason <text>', 'why, for those who wonder')
     .option('--all', 'launches as well')
@@ -40,7 +40,7 @@ export function addResume(program: Command, io: Io): void {
     .description(
       'Ends the pause of the whole cluster, or those of the NodePools that are named, also those that Tenon began by itself.',
     )
-    .argument('[nodepool...]', 'nodepool/NAME, or nodepool NAME…; the whole cluster without')
+    .argument('[nodepool...]', 'NAME…, nodepool/NAME… or nodepool NAME…; the whole cluster without')
     .option('-n, --namespace <name>', 'namespace of the controller (default: that of the one that leads)')
     .addHelpText('after', examples('tenon resume', 'tenon resume nodepool/web'))
     .action(async (targets: readonly string[], flags: ResumeFlags) => {

@@ -99,7 +99,7 @@ test('EXP-24 rollout status ends with 0 when all are updated, with 1 on a halt a
   const waiting = await tenon('rollout', 'status', 'nodepool/web', '--watch=false')
   assert.deepEqual(waiting, {
     code: 0,
-    out: 'Waiting for rollout of nodepool "web": 1 of 2 nodes are updated\n',
+    out: 'Waiting for rollout of nodepool "web": 1 of 2 nodes updated\n',
     err: '',
   })
   const late = await tenon('rollout', 'status', 'nodepool/web', '--timeout', '1s')
@@ -113,7 +113,7 @@ test('EXP-24 rollout status ends with 0 when all are updated, with 1 on a halt a
   local.delete(karpenterKinds.nodeClaim, undefined, 'old')
   const done = await following
   assert.equal(done.code, 0)
-  assert.match(done.out, /nodepool "web" successfully rolled out \(1 nodes\)\n$/)
+  assert.match(done.out, /nodepool "web" successfully rolled out \(1 node\)\n$/)
 })
 
 test('EXP-24 rollout pause and resume set annotations, and refuse what makes no sense', async (t) => {
@@ -147,4 +147,30 @@ test('EXP-24 undo restores the template before the last edit, and only when that
   assert.deepEqual(undone, { code: 0, out: 'nodepool.karpenter.sh/web rolled back\n', err: '' })
   const { expireAfter: _, ...restored } = pool().spec.template.spec
   assert.deepEqual({ ...pool().spec.template, spec: restored }, template)
+})
+
+test('PGE-14 pause, resume and rollout take the name of a NodePool alone, as usage says', async (t) => {
+  const { claim, pool, setCondition, tenon } = await aPoolCluster(t)
+  setCondition('Paused', 'True', 'it is the weekend')
+  const paused = await tenon('pause', 'web')
+  assert.deepEqual(paused, { code: 0, out: 'nodepool.karpenter.sh/web paused\n', err: '' })
+  assert.equal(pool().metadata.annotations?.['tenon.sh/paused'], 'true')
+  const listed = await tenon('get', 'nodepools', '-o', 'wide')
+  assert.match(listed.out, /^NAME +NODECLASS +NODES +READY +PAUSED .* WHY-PAUSED +AGE\n/)
+  assert.match(listed.out, /^web +n +0 +Unknown +True .* it is the weekend /m)
+  assert.equal((await tenon('resume', 'web')).out, 'nodepool.karpenter.sh/web resumed\n')
+  claim('only', nodePoolHash(pool()))
+  const status = await tenon('rollout', 'status', 'web')
+  assert.deepEqual(status, {
+    code: 0,
+    out: 'nodepool "web" successfully rolled out (1 node)\n',
+    err: '',
+  })
+  const missing = await tenon('pause', 'nope')
+  assert.deepEqual(missing, {
+    code: 1,
+    out: '',
+    err: 'Error from server (NotFound): nodepools.karpenter.sh "nope" not found\n',
+  })
+  assert.match((await tenon('pause', 'nodepool')).err, /^error: name the nodepools/)
 })

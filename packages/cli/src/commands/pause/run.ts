@@ -17,7 +17,7 @@ import type { Io } from '../../io.ts'
 import { type ClusterConnection, onCluster } from '../../kubectl/connection.ts'
 import { controllerNamespace } from '../../source/controller.ts'
 import { nodePoolKind, notFound, qualifiedName } from '../../kubectl/kinds.ts'
-import { targetsOf } from '../../kubectl/targets.ts'
+import { nodePoolNames } from '../../kubectl/targets.ts'
 import { type ChangeFlags, dryRunSuffix } from '../../kubectl/dry-run.ts'
 
 export interface ResumeFlags extends ChangeFlags {
@@ -140,9 +140,9 @@ function includedIn(list: string): readonly Included[] {
 /** Names of NodePools; undefined: the whole cluster. */
 function namesOf(targets: readonly string[]): readonly string[] | undefined {
   if (targets.length === 0) return undefined
-  const read = targetsOf(targets, {}, [nodePoolKind])
-  if (read.kind === 'all') throw new KubectlError('error: name the nodepools, such as nodepool/web')
-  return read.targets.map(({ name }) => name)
+  const names = nodePoolNames(targets)
+  if (names.length === 0) throw new KubectlError('error: name the nodepools, such as nodepool/web')
+  return names
 }
 
 export async function poolNamed({ client }: ClusterConnection, name: string): Promise<NodePool> {

@@ -58,11 +58,11 @@ test('EXP-25 tenon init prints manifests and writes nothing; without a hint it a
   assert.equal(unknown.code, 1)
   assert.match(
     unknown.err,
-    /^tenon: none of 0 nodes has a provider ID of .*: name the provider with --provider\n$/,
+    /^error: none of 0 nodes has a provider ID of .*: name the provider with --provider\n$/,
   )
   const empty = await tenon('init', '--provider', 'kwok')
   assert.equal(empty.code, 1)
-  assert.match(empty.err, /^tenon: there is no node group, no node and no pending pod/)
+  assert.match(empty.err, /^error: there is no node group, no node and no pending pod/)
   api.create(kinds.pod, pod)
   const { code, out, err } = await tenon('init', '--provider', 'kwok')
   assert.deepEqual([code, err], [0, ''])
@@ -92,7 +92,7 @@ test('wrong flags and a kubeconfig that does not exist are told, and nothing is 
   const { tenon } = await aCluster(t)
   const skip = await tenon('preflight', '--skip', 'everything')
   assert.deepEqual([skip.code, skip.out], [1, ''])
-  assert.match(skip.err, /^tenon: --skip everything: use one of server-version, /)
+  assert.match(skip.err, /^error: --skip everything: use one of server-version, /)
   assert.equal((await tenon('preflight', '--replicas', 'none')).code, 2)
   const account = await tenon('preflight', '--service-account', 'karpenter')
   assert.match(account.err, /--service-account karpenter: write NAMESPACE\/NAME/)

@@ -193,7 +193,7 @@ test('preflight takes the flags of the autoscaler that runs, and wants its manag
   assert.equal(unnamed.code, 1)
   assert.match(
     unnamed.err,
-    /^tenon: Deployment kube-system\/autoscaler reaches its management cluster by --cloud-config=\/etc.*: name a kubeconfig of that cluster with --cloud-config\n$/,
+    /^error: Deployment kube-system\/autoscaler reaches its management cluster by --cloud-config=\/etc.*: name a kubeconfig of that cluster with --cloud-config\n$/,
   )
   const { code, out } = await tenon(
     'preflight',
@@ -218,19 +218,19 @@ test('a malformed flag, an unknown cloud and an unknown check are told, and noth
   const { tenon, inMode } = await clusters(t)
   const malformed = await inMode('preflight', '--node-group-auto-discovery', 'foo')
   assert.deepEqual([malformed.code, malformed.out], [1, ''])
-  assert.match(malformed.err, /^tenon: --node-group-auto-discovery is "foo", which is not clusterapi:PARTS/)
+  assert.match(malformed.err, /^error: --node-group-auto-discovery is "foo", which is not clusterapi:PARTS/)
   const cloud = await tenon('preflight', '--mode', 'cluster-autoscaler', '--cloud-provider', 'aws')
   assert.match(
     cloud.err,
-    /^tenon: --cloud-provider=aws: it has no node groups; use exoscale or clusterapi\n$/,
+    /^error: --cloud-provider=aws: it has no node groups; use exoscale or clusterapi\n$/,
   )
   const none = await tenon('preflight', '--mode', 'cluster-autoscaler')
   assert.match(
     none.err,
-    /^tenon: no Node tells which cloud has the node groups: name it with --cloud-provider/,
+    /^error: no Node tells which cloud has the node groups: name it with --cloud-provider/,
   )
   const skip = await inMode('preflight', '--skip', 'room')
-  assert.match(skip.err, /^tenon: --skip room: use one of server-version, .*node-groups/)
+  assert.match(skip.err, /^error: --skip room: use one of server-version, .*node-groups/)
 })
 
 test('without credentials of Exoscale nothing counts as fine', async (t) => {
@@ -247,7 +247,7 @@ test('init writes values of the chart for the groups that there are', async (t) 
   const { hub, writes, inMode } = await clusters(t)
   const none = await inMode('init')
   assert.equal(none.code, 1)
-  assert.match(none.err, /^tenon: there is no node group to write values for; There is no MachineDeployment/)
+  assert.match(none.err, /^error: there is no node group to write values for; There is no MachineDeployment/)
   put(hub, 'good', { [`${size}-max-size`]: '5', ...capacity }, 0)
   const { code, out, err } = await inMode('init')
   assert.deepEqual([code, err], [0, ''])

@@ -1,7 +1,7 @@
 /** `tenon replay`: plays a recording with other settings, and compares the results. */
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import type { KubeObject } from '@tenon/api'
+import { counted, type KubeObject } from '@tenon/api'
 import {
   type PlayReport,
   type RecordedFigures,
@@ -241,7 +241,7 @@ function tableOf(recording: Recording, played: readonly Played[]): string {
     ...played.flatMap(({ variant, report }) =>
       report.unpricedInstances > 0
         ? [
-            `The price of ${report.unpricedInstances} instances of ${variant.name} is not known (--price-file).`,
+            `The price of ${counted(report.unpricedInstances, 'instance')} of ${variant.name} is not known (--price-file).`,
           ]
         : [],
     ),
@@ -265,7 +265,7 @@ function assumptionText(assumption: ReplayAssumption): string {
       return `Assumed: nodes are Ready ${(bootMs + readyMs) / 1000}s after their launch, pods ${podStartMs / 1000}s after they are bound (--node-boot, --pod-start).`
     }
     case 'foreignNodes':
-      return `Assumed: the ${assumption.count} nodes of no NodePool are not there, and their pods need nodes.`
+      return `Assumed: ${counted(assumption.count, 'node')} of no NodePool left out, and their pods need nodes.`
   }
 }
 

@@ -1,6 +1,7 @@
 /** Reads what a report needs, from a snapshot or with nothing but lists from a cluster (adoption.md 1). */
 import {
   type ConfigMap,
+  counted,
   karpenterKinds,
   kinds,
   type KubeObject,
@@ -129,7 +130,7 @@ function namedBy(snapshot: Snapshot): readonly FoundAutoscaler[] {
   if (snapshot.origin.kind === 'controller')
     return [{ kind: 'tenon', by: `the controller ${snapshot.origin.identity}` }]
   const claims = ofKind(snapshot, karpenterKinds.nodeClaim).length
-  if (claims > 0) return [{ kind: 'karpenter', by: `${claims} NodeClaims` }]
+  if (claims > 0) return [{ kind: 'karpenter', by: counted(claims, 'NodeClaim') }]
   const marked = ofKind(snapshot, kinds.node).filter(({ metadata, spec }) =>
     [...Object.keys(metadata.annotations ?? {}), ...(spec?.taints ?? []).map(({ key }) => key)].some((key) =>
       /^cluster-autoscaler\.kubernetes\.io\/|OfClusterAutoscaler$|ByClusterAutoscaler$/.test(key),
@@ -137,7 +138,7 @@ function namedBy(snapshot: Snapshot): readonly FoundAutoscaler[] {
   )
   return marked.length === 0
     ? []
-    : [{ kind: 'clusterAutoscaler', by: `annotations and taints of ${marked.length} nodes` }]
+    : [{ kind: 'clusterAutoscaler', by: `annotations and taints of ${counted(marked.length, 'node')}` }]
 }
 
 /** Undefined if metrics are not served, or may not be read. */

@@ -217,8 +217,8 @@ test('a wrong price file is refused with its field', async () => {
   await writeFile(join(folder, 'wrong.json'), '{"prices": {"small": -1}}')
   const { code, err } = await report('-s', file, '--prices', 'wrong.json')
   assert.equal(code, 1)
-  assert.match(err, /^tenon: --prices wrong\.json: prices\.small: is -1; write a price/)
-  assert.match((await report('-s', file, '--prices', 'nowhere.json')).err, /^tenon: --prices: ENOENT/)
+  assert.match(err, /^error: --prices wrong\.json: prices\.small: is -1; write a price/)
+  assert.match((await report('-s', file, '--prices', 'nowhere.json')).err, /^error: --prices: ENOENT/)
 })
 
 test('objects that cannot be read are named, and the others are reported', async () => {

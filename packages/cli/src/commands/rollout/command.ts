@@ -25,7 +25,7 @@ export function addRollout(program: Command, io: Io): void {
   addUndo(rollout, io)
 }
 
-const target = 'nodepool/NAME, or nodepool NAME'
+const target = 'NAME, nodepool/NAME or nodepool NAME'
 
 function addStatus(rollout: Command, io: Io): void {
   const status = rollout

@@ -2,6 +2,7 @@
 import {
   annotations,
   conditionOf,
+  counted,
   isConditionTrue,
   type NodeClaim,
   type NodePool,
@@ -50,10 +51,10 @@ export function progressOf({ pool, claims }: Facts, nowMs: number): Progress {
 
 export function progressText(name: string, progress: Progress): string {
   const { total, unhealthy, updated } = progress
-  const counts = `${updated} of ${total} nodes are updated${unhealthy > 0 ? `, ${unhealthy} unhealthy` : ''}`
+  const counts = `${updated} of ${counted(total, 'node')} updated${unhealthy > 0 ? `, ${unhealthy} unhealthy` : ''}`
   switch (progress.kind) {
     case 'done':
-      return `nodepool "${name}" successfully rolled out (${total} nodes)`
+      return `nodepool "${name}" successfully rolled out (${counted(total, 'node')})`
     case 'halted':
       return `rollout of nodepool "${name}" is halted: ${counts}: ${progress.because}`
     case 'going':

@@ -6,7 +6,7 @@ import type { Io } from '../../io.ts'
 import { type ClusterConnection, onCluster } from '../../kubectl/connection.ts'
 import type { ClusterFlags } from '../../kubectl/flags.ts'
 import { nodePoolKind, qualifiedName } from '../../kubectl/kinds.ts'
-import { targetsOf } from '../../kubectl/targets.ts'
+import { nodePoolNames } from '../../kubectl/targets.ts'
 import { type ChangeFlags, dryRunSuffix } from '../../kubectl/dry-run.ts'
 import { annotate, poolNamed } from '../pause/run.ts'
 import { progressOf, progressText } from './progress.ts'
@@ -105,9 +105,8 @@ async function ask(io: Io, name: string, until: string): Promise<void> {
 }
 
 function nameOf(targets: readonly string[]): string {
-  const read = targetsOf(targets, {}, [nodePoolKind])
-  const [only, ...more] = read.kind === 'all' ? [] : read.targets
+  const [only, ...more] = nodePoolNames(targets)
   if (only === undefined || more.length > 0)
     throw new KubectlError('error: name one nodepool, such as nodepool/web')
-  return only.name
+  return only
 }

@@ -329,6 +329,6 @@ test('tenon schema lists the kinds and prints the schema of one, and names one t
   assert.deepEqual(unknown, {
     code: 1,
     out: '',
-    err: 'tenon: no schema is named PodExplanatoin; did you mean PodExplanation? tenon schema lists all\n',
+    err: 'error: no schema is named PodExplanatoin; did you mean PodExplanation? tenon schema lists all\n',
   })
 })

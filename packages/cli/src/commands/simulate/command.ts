@@ -9,13 +9,13 @@ export function addSimulate(program: Command, io: Io): void {
     .command('simulate')
     .summary('Show what a change would do to pods, nodes and price')
     .description(
-      'Applies changes to a snapshot of the cluster and decides again. Nothing is written to the cluster or to the cloud. With --for, the cluster is played on virtual time, consolidation included.',
+      'Applies changes to a copy of the cluster and decides again. Nothing is written to the cluster or to the cloud. With --for, the cluster is played on virtual time, consolidation included.',
     )
     .option('-f, --filename <path>', 'file or directory with changed manifests; can be repeated', collect, [])
     .option('--delete <object>', 'object that goes, such as nodepool/old; can be repeated', collect, [])
     .option(
       '--scale <workload>',
-      'replicas of a workload, such as deployment/shop/web=500; can be repeated',
+      'replicas of a workload, such as deployment/web=500 or deployment/shop/web=500; can be repeated',
       collect,
       [],
     )

@@ -4,6 +4,7 @@ import { changedSnapshot, simulate } from '@tenon/ask/simulate'
 import type { KubeObject, UnstructuredObject } from '@tenon/api'
 import { CliError } from '../../errors.ts'
 import type { Io } from '../../io.ts'
+import { chosenNamespace } from '../../kubectl/connection.ts'
 import { paintedLines, paintFor } from '../../kubectl/color.ts'
 import { objectKinds, objectNameOf, objectNotFound } from '../../kubectl/object-names.ts'
 import { snapshotFrom } from '../../source/snapshot.ts'
@@ -53,10 +54,11 @@ export async function runSimulate(io: Io, flags: SimulateFlags): Promise<0 | 1> 
 
 async function answer(io: Io, flags: SimulateFlags): Promise<0 | 1> {
   const format = formatOf(flags.output)
+  const namespace = chosenNamespace(io, flags)
   const changes = [
     ...(await appliedObjects(io, flags.filename)).map((object) => ({ kind: 'apply', object }) as const),
-    ...flags.delete.map((text) => ({ kind: 'delete', object: objectName(text) }) as const),
-    ...flags.scale.map(scaling),
+    ...flags.delete.map((text) => ({ kind: 'delete', object: objectName(text, namespace) }) as const),
+    ...flags.scale.map((text) => scaling(text, namespace)),
   ]
   const before = await snapshotFrom(io, flags)
   const after = changed(before, changes)
@@ -116,16 +118,19 @@ function named(object: UnstructuredObject, source: string): KubeObject {
   return { ...object, metadata: { ...object.metadata, name } }
 }
 
-function objectName(text: string): ObjectName {
-  const name = objectNameOf(text)
+function objectName(text: string, namespace: string): ObjectName {
+  const name = objectNameOf(text, namespace)
   if (name !== undefined) return name
   throw new CliError(
     `"${text}" names no object: use KIND/NAME or KIND/NAMESPACE/NAME with one of ${objectKinds.join(', ')}`,
   )
 }
 
-function scaling(text: string): SnapshotChange {
+function scaling(text: string, namespace: string): SnapshotChange {
   const [, object = '', count = ''] = /^(.*)=(\d+)$/.exec(text) ?? []
-  if (object === '') throw new CliError(`"${text}" is no number of replicas: use KIND/NAMESPACE/NAME=NUMBER`)
-  return { kind: 'scale', object: objectName(object), replicas: Number(count) }
+  if (object === '')
+    throw new CliError(
+      `"${text}" has no number of replicas: use KIND/NAME=NUMBER or KIND/NAMESPACE/NAME=NUMBER`,
+    )
+  return { kind: 'scale', object: objectName(object, namespace), replicas: Number(count) }
 }

@@ -1,4 +1,5 @@
 /** `tenon snapshot`: saves, shows and redacts snapshots (ask.md 4). */
+import { counted } from '@tenon/api'
 import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
 import { redacted, type Snapshot, writeSnapshot } from '@tenon/ask/snapshot'
@@ -11,7 +12,7 @@ import { tableLines, TableWriter } from '../../kubectl/output/table.ts'
 export async function runSnapshotSave(io: Io, file: string, flags: SourceFlags): Promise<void> {
   const snapshot = await snapshotFrom(io, flags)
   await write(io, file, snapshot)
-  io.out(`${file} saved: ${snapshot.objects.length} objects\n`)
+  io.out(`${file} saved: ${counted(snapshot.objects.length, 'object')}\n`)
 }
 
 export async function runSnapshotShow(io: Io, file: string): Promise<void> {
@@ -19,7 +20,9 @@ export async function runSnapshotShow(io: Io, file: string): Promise<void> {
   const counts = Map.groupBy(snapshot.objects, ({ kind }) => kind)
   const types = snapshot.catalogues.reduce((sum, { instanceTypes = [] }) => sum + instanceTypes.length, 0)
   io.out(`${originText(snapshot)}\n`)
-  io.out(`Provider ${snapshot.cloud.name}, ${types} instance types, written by ${snapshot.program}.\n\n`)
+  io.out(
+    `Provider ${snapshot.cloud.name}, ${counted(types, 'instance type')}, written by ${snapshot.program}.\n\n`,
+  )
   const rows = Array.from(counts, ([kind, objects]) => ({ kind, count: objects.length }))
   const columns = [
     { title: 'KIND', value: ({ kind }: { kind: string }) => kind },

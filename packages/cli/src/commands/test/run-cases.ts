@@ -54,7 +54,7 @@ export async function runWritten(
     const folder = dirname(file)
     const steps = await Promise.all(written.when.map((step) => wholeStep(runner, folder, step)))
     const given = await givenSnapshot(runner, folder, written.given, steps)
-    const result = await runCase(given, { ...written, when: steps }, objectNameOf)
+    const result = await runCase(given, { ...written, when: steps }, (text) => objectNameOf(text))
     return 'problem' in result ? done({ failures: [], problem: result.problem }) : done(result)
   } catch (cause) {
     if (!(cause instanceof CliError) && !(cause instanceof CaseSyntaxError)) throw cause

@@ -2,7 +2,7 @@
 import { type FSWatcher, watch } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { karpenterKinds, type UnstructuredObject } from '@tenon/api'
+import { counted, karpenterKinds, type UnstructuredObject } from '@tenon/api'
 import { parseAllDocuments } from 'yaml'
 import { type CaseRunner, type RanCase, runWritten } from './run-cases.ts'
 import { CliError } from '../../errors.ts'
@@ -170,7 +170,7 @@ function report(io: Io, ran: readonly RanCase[], format: string): void {
   if (format !== 'text') return
   const failed = ran.filter(({ failures }) => failures.length > 0).length
   const broken = ran.filter(({ problem }) => problem !== undefined).length
-  io.out(`${ran.length} cases, ${failed} failed, ${broken} could not be run\n`)
+  io.out(`${counted(ran.length, 'case')}, ${failed} failed, ${broken} could not be run\n`)
 }
 
 function linesOf({ failures, problem }: RanCase): readonly string[] {

@@ -1,14 +1,15 @@
 /** Whether any instance type fits a NodePool, and if not, why. */
 import {
+  counted,
   formatResource,
   type InstanceType,
   labels,
+  nearest,
   type NodePool,
+  ownValue,
   parseResources,
   type Requirement,
   wellKnownLabels,
-  ownValue,
-  nearest,
 } from '@tenon/api'
 import {
   allowsAbsence,
@@ -106,7 +107,7 @@ function emptyFindings(pool: NodePool, types: readonly InstanceType[], provider:
   }
   const counts = parts
     .filter(({ count }) => count < namesOf(types).size)
-    .map(({ text, count }) => `${text} (${count} types)`)
+    .map(({ text, count }) => `${text} (${counted(count, 'type')})`)
   const message = `no instance type of ${provider} has all of: ${counts.join('; ')}`
   return [{ severity: 'error', field: at, message, fix: 'widen one of them' }]
 }

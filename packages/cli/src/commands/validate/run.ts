@@ -1,7 +1,7 @@
 /** `tenon validate`: checks manifests without a cluster. */
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { ownValue } from '@tenon/api'
+import { counted, ownValue } from '@tenon/api'
 import { isProviderSettingError, type ProviderModule } from '@tenon/provider'
 import { CliError } from '../../errors.ts'
 import type { Io } from '../../io.ts'
@@ -167,13 +167,9 @@ function document(
 function report(io: Io, files: number, { problems, checked, skipped }: Validation): void {
   for (const problem of problems) io.out(`${renderProblem(problem)}\n`)
   const amounts = [
-    `${amount(checked, 'object')} in ${amount(files, 'file')} checked`,
-    ...(skipped > 0 ? [`${amount(skipped, 'object')} of other kinds skipped`] : []),
-    `${amount(count(problems, 'error'), 'error')}, ${amount(count(problems, 'warning'), 'warning')}`,
+    `${counted(checked, 'object')} in ${counted(files, 'file')} checked`,
+    ...(skipped > 0 ? [`${counted(skipped, 'object')} of other kinds skipped`] : []),
+    `${counted(count(problems, 'error'), 'error')}, ${counted(count(problems, 'warning'), 'warning')}`,
   ]
   io.err(`${amounts.join('; ')}\n`)
-}
-
-function amount(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`
 }

@@ -465,7 +465,7 @@ test('directories are read, those below them only when asked, and JSON is printe
 
 test('what cannot be read or is asked wrongly exits with 2', async () => {
   for (const [args, message] of [
-    [['nowhere.yaml'], /^tenon: cannot read nowhere\.yaml: no such file or directory/],
+    [['nowhere.yaml'], /^error: cannot read nowhere\.yaml: no such file or directory/],
     [[], /missing required argument 'path'/],
     [
       ['-', '--provider', 'ovh'],
@@ -474,7 +474,7 @@ test('what cannot be read or is asked wrongly exits with 2', async () => {
     [['-', '--feature-gates', 'NodeOverlay'], /--feature-gates: "NodeOverlay": give NAME=true/],
     [
       ['-', '--zone', 'de-mars-1'],
-      /^tenon: --zone: no instance types are known for zone de-mars-1; known zones are ch-gva-2, /,
+      /^error: --zone: no instance types are known for zone de-mars-1; known zones are ch-gva-2, /,
     ],
   ] as const) {
     const { code, err } = await runCommand(['validate', ...args])

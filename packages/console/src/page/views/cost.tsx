@@ -1,6 +1,7 @@
+import { counted } from '@tenon/api/counted'
 import { useMemo } from 'preact/hooks'
 import type { JSX } from 'preact'
-import { counted, csvField, priceText, sumText } from '../format.ts'
+import { csvField, priceText, sumText } from '../format.ts'
 import { Answer, useAnswer } from '../parts/answer.tsx'
 import { saveText } from '../parts/copy.tsx'
 import { Name } from '../parts/name.tsx'

@@ -1,4 +1,5 @@
 /** `disruption`, method StaticDrift: replaces drifted nodes of static NodePools (disruption.md 8, cluster-state.md 15.5). */
+import { counted } from '@tenon/api'
 import { exceededBy } from '../../provisioning/overtaken.ts'
 import type { EventRecorder } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
@@ -81,7 +82,7 @@ export class StaticDrift implements DisruptionMethod {
     if (failures.length > 0)
       throw new AggregateError(
         failures,
-        `replacing ${failures.length} node(s): ${(failures[0] as Error).message}`,
+        `replacing ${counted(failures.length, 'node')}: ${(failures[0] as Error).message}`,
       )
     let isOvertaken = false
     for (const [index, command] of commands.entries()) {

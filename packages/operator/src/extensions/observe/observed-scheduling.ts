@@ -1,5 +1,5 @@
 /** Decides which nodes of observed NodePools would be launched, and launches none. */
-import { type Pod, sumOfPrices } from '@tenon/api'
+import { counted, type Pod, sumOfPrices } from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
 import type { Logger } from '@tenon/runtime'
 import { keyOf } from '../../state/pods/pods.ts'
@@ -67,7 +67,7 @@ export class ObservedScheduling {
     const decision = journal.decided({
       kind: 'decision',
       reason: 'Provisioned',
-      message: `${claims.length} NodeClaim(s) would be created for ${pods.length} pod(s)`,
+      message: `${counted(claims.length, 'NodeClaim')} would be created for ${counted(pods.length, 'pod')}`,
       pods: podsNoted(pods.map(({ metadata }) => keyOf(metadata))),
       pricePerHour: { before: 0, ...(unpriced === 0 && { after: pricePerHour }) },
       observed: true,
@@ -76,7 +76,7 @@ export class ObservedScheduling {
       journal.note({
         kind: 'launch',
         reason: 'Provisioned',
-        message: `A NodeClaim would be created for ${claim.pods.length} pod(s), of one of these types: ${shortened(claim.instanceTypes)}`,
+        message: `A NodeClaim would be created for ${counted(claim.pods.length, 'pod')}, of one of these types: ${shortened(claim.instanceTypes)}`,
         nodePool: claim.nodePool,
         pods: podsNoted(claim.pods.map(({ metadata }) => keyOf(metadata))),
         pricePerHour: {

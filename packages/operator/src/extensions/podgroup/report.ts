@@ -1,5 +1,5 @@
 /** Events and metrics of groups; events are recorded on the group's object and on its first pod (gangs.md 7.7). */
-import { isRequestPod, type KubeObject, type Pod } from '@tenon/api'
+import { counted, isRequestPod, type KubeObject, type Pod } from '@tenon/api'
 import { renderPodReason, type SchedulingResult } from '@tenon/engine'
 import type { EventRecorder } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
@@ -85,7 +85,7 @@ export class GroupReport {
 
   #recordLaunching(group: KnownGroup, claims: number, domain: string | undefined): void {
     const where = domain === undefined ? '' : ` in ${group.topologyKey ?? ''} ${domain}`
-    const message = `${claims} NodeClaim(s) are created${where}; their nodes open together once all are ready`
+    const message = `${counted(claims, 'NodeClaim')} created${where}; their nodes open together once all are ready`
     this.#recordBoth(group, { type: 'Normal', reason: 'GroupLaunching', message })
   }
 
@@ -99,7 +99,7 @@ export class GroupReport {
     this.#metrics.groupHalfBilled.inc((claims * shortMs) / 1000)
     const group = this.#groupOf(id)
     if (group === undefined) return
-    const message = `${claims} NodeClaim(s) are deleted: ${releaseWords[reason]}`
+    const message = `${counted(claims, 'NodeClaim')} deleted: ${releaseWords[reason]}`
     this.#recordBoth(group, { type: 'Warning', reason: 'GroupCapacityReleased', message })
   }
 

@@ -4,6 +4,7 @@ import {
   beingProvisioned,
   bookingEndedCondition,
   conditionOf,
+  counted,
   expiredCondition,
   failedCondition,
   foundCondition,
@@ -184,7 +185,7 @@ export class ProvisioningRequests implements ControllerSpec {
       }
       case 'underWay': {
         const { launched, nodes, ready } = progress
-        const message = `It takes ${nodes} node(s): ${launched} launched, ${ready} ready`
+        const message = `It takes ${counted(nodes, 'node')}: ${launched} launched, ${ready} ready`
         const condition: NewCondition = {
           type: 'Provisioned',
           status: 'False',

@@ -1,6 +1,7 @@
 /** Which unhealthy nodes are repaired now, and how (wanted.md 2). */
 import {
   conditionOf,
+  counted,
   isConditionTrue,
   labels,
   type Node,
@@ -156,7 +157,7 @@ export class RepairRules {
     if (others < most) return undefined
     const why =
       budget === undefined ? `it has fewer than ${smallPool} nodes` : 'annotation tenon.sh/repair-budget'
-    const because = `${most === 0 ? 'no node' : `only ${most} node(s)`} of ${whose} may be repaired at a time (${why})`
+    const because = `${most === 0 ? 'no node' : `only ${counted(most, 'node')}`} of ${whose} may be repaired at a time (${why})`
     return { kind: 'held', by: 'full', because }
   }
 

@@ -122,12 +122,12 @@ test('the summary of the longest drain fits into an event, with the deadline and
   )
   const summary = drainSummary(report(pods, budgets, now + 600_000))
   assert.ok(summary.length < 1024, `${summary.length} characters`)
-  const start = 'Waiting for 2000 pod(s) to leave the node; the rest is deleted by 2026-01-01T00:20:00Z: '
+  const start = 'Waiting for 2000 pods to leave the node; the rest is deleted by 2026-01-01T00:20:00Z: '
   assert.ok(summary.startsWith(start), summary)
   assert.match(
     summary,
     /50 held by PodDisruptionBudget default\/budget-1, which needs 3 healthy pods and has 3/,
   )
-  assert.match(summary, /1350 held by 27 other PodDisruptionBudget\(s\)/)
+  assert.match(summary, /1350 held by 27 other PodDisruptionBudgets/)
   assert.match(summary, /500 protected by karpenter.sh\/do-not-disrupt until it is removed/)
 })

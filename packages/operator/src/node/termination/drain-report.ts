@@ -1,5 +1,6 @@
 /** What a drain waits for: the rule that holds each pod, and when it ends. */
 import {
+  counted,
   matchesSelector,
   type Node,
   type NodeClass,
@@ -219,7 +220,7 @@ export function drainSummary({ pods, deadline }: DrainReport): string {
     ...ofKind(pods, 'evicting', (held) => `${held.length} being evicted`),
     ...ofKind(pods, 'laterTier', (held) => `${held.length} evicted later`),
   ]
-  return `Waiting for ${pods.length} pod(s) to leave the node${limit}: ${parts.join('; ')}`
+  return `Waiting for ${counted(pods.length, 'pod')} to leave the node${limit}: ${parts.join('; ')}`
 }
 
 type Kind = DrainRule['kind']
@@ -254,7 +255,7 @@ function budgetParts(pods: readonly WaitingPod[]): readonly string[] {
     ...largest.slice(0, budgetsNamed).map(([budget, held]) => heldByBudget(budget, held)),
     ...(rest.length === 0
       ? []
-      : [`${rest.length} held by ${largest.length - budgetsNamed} other PodDisruptionBudget(s)`]),
+      : [`${rest.length} held by ${counted(largest.length - budgetsNamed, 'other PodDisruptionBudget')}`]),
   ]
 }
 
@@ -291,7 +292,7 @@ const named = (pods: readonly WaitingPod[]) => some(pods.map(({ namespace, name 
 
 function some(names: readonly string[]): string {
   const rest = names.length - podsNamed
-  return `${names.slice(0, podsNamed).join(', ')}${rest > 0 ? ` and ${rest} other(s)` : ''}`
+  return `${names.slice(0, podsNamed).join(', ')}${rest > 0 ? ` and ${counted(rest, 'other')}` : ''}`
 }
 
 /** The Deployment whose rollout a drain waits for before it evicts a pod of the node, as `namespace/name`. */

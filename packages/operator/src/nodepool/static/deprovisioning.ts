@@ -1,5 +1,5 @@
 import type { Clock, Logger } from '@tenon/runtime'
-import { karpenterKinds, labels, type NodeClaim, parseNillableDuration, type Pod } from '@tenon/api'
+import { counted, karpenterKinds, labels, type NodeClaim, parseNillableDuration, type Pod } from '@tenon/api'
 import { done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { inParallel } from '../../in-parallel.ts'
 import { isUnreadable } from '../../state/readable.ts'
@@ -119,7 +119,7 @@ export class StaticDeprovisioning implements ControllerSpec {
     const [first] = failures
     throw new AggregateError(
       failures,
-      `deleting ${failures.length} NodeClaim(s): ${first instanceof Error ? first.message : String(first)}`,
+      `deleting ${counted(failures.length, 'NodeClaim')}: ${first instanceof Error ? first.message : String(first)}`,
     )
   }
 }

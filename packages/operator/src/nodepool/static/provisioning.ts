@@ -1,4 +1,4 @@
-import { isConditionTrue, labels, type NodeClaim } from '@tenon/api'
+import { counted, isConditionTrue, labels, type NodeClaim } from '@tenon/api'
 import { type CloudProvider, isProviderError } from '@tenon/provider'
 import type { LaunchGuard } from '../../cloud/launch-guard.ts'
 import { type Change, done, type ReconcileResult } from '@tenon/kube'
@@ -167,7 +167,7 @@ export class StaticProvisioning implements ControllerSpec {
     const [first] = failures
     throw new AggregateError(
       failures,
-      `creating ${failures.length} NodeClaim(s): ${first instanceof Error ? first.message : String(first)}`,
+      `creating ${counted(failures.length, 'NodeClaim')}: ${first instanceof Error ? first.message : String(first)}`,
     )
   }
 

@@ -1,5 +1,5 @@
 /** Whether a PodDisruptionBudget that allows no eviction now may allow one later (wanted.md 3). */
-import { controllerOf, type Pod, type PodDisruptionBudget } from '@tenon/api'
+import { controllerOf, counted, type Pod, type PodDisruptionBudget } from '@tenon/api'
 import { isUnreadable } from '../readable.ts'
 import { budgetsOf, isActive, isSettled, keyOf } from './pods.ts'
 
@@ -24,7 +24,7 @@ export function outlookOf(budget: PodDisruptionBudget, unready: readonly Pod[]):
   const awaited = unready.filter((pod) => budgetsOf(pod, [budget]).length > 0).map(({ metadata }) => metadata)
   const names = awaited.slice(0, podsNamed).map(keyOf)
   const rest = awaited.length - names.length
-  const pods = `${names.join(', ')}${rest > 0 ? ` and ${rest} other(s)` : ''}`
+  const pods = `${names.join(', ')}${rest > 0 ? ` and ${counted(rest, 'other')}` : ''}`
   const needs = `has ${currentHealthy} healthy pods and must keep ${desiredHealthy}`
   return { isNever: false, text: names.length === 0 ? needs : `${needs}; it waits for ${pods} to be ready` }
 }
@@ -40,7 +40,7 @@ function whyNever(budget: PodDisruptionBudget): string | undefined {
   if (minAvailable === '100%') return 'minAvailable is 100%'
   const { desiredHealthy = 0, expectedPods = 0 } = budget.status ?? {}
   if (!isCurrent(budget) || expectedPods === 0 || desiredHealthy < expectedPods) return undefined
-  return `it must keep ${desiredHealthy} of ${expectedPods} pod(s)${minAvailable === undefined ? '' : ` (minAvailable ${minAvailable})`}`
+  return `it must keep ${desiredHealthy} of ${counted(expectedPods, 'pod')}${minAvailable === undefined ? '' : ` (minAvailable ${minAvailable})`}`
 }
 
 function wayOut(budget: PodDisruptionBudget): string {

@@ -3,6 +3,7 @@ import {
   annotations,
   type Condition,
   controllerOf,
+  counted,
   type Deployment,
   matchesSelector,
   ownValue,
@@ -163,7 +164,7 @@ export function whyNoSurge(
   const missing = missingIn({ spec })
   const strict = missing === 0 ? undefined : covering.find((budget) => missing > allowedBy(budget))
   if (strict === undefined) return undefined
-  return `may lack ${missing} pod(s) during a rollout (maxUnavailable ${maxUnavailable}), more than PodDisruptionBudget ${keyOf(strict.metadata)} allows; set it to 0`
+  return `may lack ${counted(missing, 'pod')} during a rollout (maxUnavailable ${maxUnavailable}), more than PodDisruptionBudget ${keyOf(strict.metadata)} allows; set it to 0`
 }
 
 /** How many pods may be missing during a rollout. */

@@ -1,6 +1,7 @@
 /** The guided demonstration: a cluster in a simulated cloud from empty to busy and back, with explanations. */
 import {
   conditionOf,
+  counted,
   karpenterKinds,
   kinds,
   labels,
@@ -151,7 +152,7 @@ class Tale {
 
   #figures(): string {
     const pending = this.pods().filter(({ status }) => status?.phase === 'Pending').length
-    return `${pending} pods pending, ${this.instances()} instances, ${this.priceText()}`
+    return `${counted(pending, 'pod')} pending, ${counted(this.instances(), 'instance')}, ${this.priceText()}`
   }
 }
 
