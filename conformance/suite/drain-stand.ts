@@ -7,7 +7,8 @@ import {
   createKubeClient,
   loadKubeConfig,
 } from '@tenon/kube'
-import { defaultSettings, Operator, ThreadDecider } from '@tenon/operator'
+import { defaultSettings, Operator, type Settings, ThreadDecider } from '@tenon/operator'
+import { decorated, type RepairPolicy } from '@tenon/provider'
 import { KwokProvider } from '@tenon/provider-kwok'
 import { eventLoopTurns, SeededRandom, silentLogger, SystemClock, type Transport } from '@tenon/runtime'
 import { applyCrds } from '../src/scheduling-proof/autoscaler.ts'
@@ -36,6 +37,14 @@ export interface WatchedBudget {
   readonly desiredHealthy: number
 }
 
+export interface StandOptions {
+  readonly settings?: Partial<Settings>
+  /** In place of those of the provider, which are longer than a test. */
+  readonly repairPolicies?: readonly RepairPolicy[]
+  /** Served besides those that every controller needs. */
+  readonly crds?: readonly object[]
+}
+
 export class DrainStand {
   readonly clock: SystemClock
   readonly client: ReturnType<typeof createKubeClient>
@@ -55,6 +64,7 @@ export class DrainStand {
     clock: SystemClock,
     transport: Transport,
     way: (transport: Transport) => Transport,
+    { settings = {}, repairPolicies }: StandOptions,
     close: () => void,
   ) {
     this.clock = clock
@@ -84,6 +94,7 @@ export class DrainStand {
       userAgent: 'karpenter/drain-test',
       rate,
     })
+    const provider = new KwokProvider({ client, runtime: { clock, random, logger } })
     this.operator = new Operator({
       kubernetes: {
         client,
@@ -91,9 +102,9 @@ export class DrainStand {
         events: createEventRecorder({ client, clock, logger, random }),
       },
       runtime: { clock, random, logger },
-      provider: new KwokProvider({ client, runtime: { clock, random, logger } }),
+      provider: repairPolicies === undefined ? provider : decorated(provider, { repairPolicies }),
       decider: new ThreadDecider({ clock, turns: eventLoopTurns, logger }),
-      settings: defaultSettings,
+      settings: { ...defaultSettings, ...settings },
     })
   }
 
@@ -104,13 +115,14 @@ export class DrainStand {
   static async start(
     kubeconfigPath: string,
     way = (transport: Transport): Transport => transport,
+    options: StandOptions = {},
   ): Promise<DrainStand> {
     const clock = new SystemClock()
     const config = loadKubeConfig({ env: {}, kubeconfig: kubeconfigPath, clock })
-    const stand = new DrainStand(clock, config.transport, way, () => {
+    const stand = new DrainStand(clock, config.transport, way, options, () => {
       config.close()
     })
-    await applyCrds(stand.client, clock)
+    await applyCrds(stand.client, clock, options.crds)
     await stand.operator.observe(AbortSignal.timeout(20_000))
     stand.operator.lead()
     return stand

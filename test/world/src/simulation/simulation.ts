@@ -30,6 +30,7 @@ import { distorted } from './planted/sight.ts'
 import { OperatorFleet } from './process/operator-fleet.ts'
 import type { FaultKind, Story } from './story.ts'
 import { kindsOf, playWorkload } from './workload/play-workload.ts'
+import { endWanted, wantedSettings } from './workload/wanted.ts'
 
 const minute = 60_000
 
@@ -85,6 +86,7 @@ export async function simulate(
   const world = await World.start({
     seed: story.seed,
     servesBuffers: kinds.has('buffers'),
+    servesQuotas: kinds.has('wanted'),
     ...setupOf(story, pace, { scheduler, hasDrivers: kinds.has('devices'), guests: random.fork('guests') }),
     // Everything here only awaits promises.
     turns: 1,
@@ -121,7 +123,7 @@ export async function simulate(
     },
     settings: {
       ...pace.settings,
-      ...readingOf(kinds),
+      ...readingOf(kinds, random),
     },
     apiOf: (process) => {
       const seen = checker.watchingApi(world.kubeTransport(), process)
@@ -144,7 +146,7 @@ export async function simulate(
     cloud.playFaults(faults),
     playInstanceFaults(world, cloud, faults),
     ...(kinds.has('devices') ? [playDeviceFaults(world, faults)] : []),
-    playProcessFaults(fleet, faults),
+    playProcessFaults(fleet, faults, kinds.has('wanted')),
     views.play(world, fleet, faults),
     scheduler.play(world, faults),
     lies.stopLying,
@@ -168,6 +170,7 @@ export async function simulate(
   isCalm = true
   weather.clearUp()
   for (const stop of stopFaults) stop()
+  if (kinds.has('wanted')) endWanted(world)
   log.record('fault', 'calm')
   const wrong = () => troubleIn(world, cloud, kinds)
   const calmMs = await untilWell(world, { checker, fleet, wrong }, step)
@@ -295,14 +298,14 @@ function newestEvents(world: World, limit: number): readonly string[] {
 }
 
 /** The kinds that the workload needs. Requests to the API are part of what a seed replays, so no others are read. */
-function readingOf(
-  kinds: ReturnType<typeof kindsOf>,
-): Pick<Settings, 'featureGates' | 'ignoreDraRequests' | 'vpaPredictions'> {
+function readingOf(kinds: ReturnType<typeof kindsOf>, random: Random): Partial<Settings> {
+  const switchedOn = kinds.has('wanted') ? wantedSettings(random.fork('wanted settings')) : undefined
   return {
+    ...switchedOn,
     vpaPredictions: false,
     ignoreDraRequests: !kinds.has('devices'),
     featureGates: {
-      ...defaultSettings.featureGates,
+      ...(switchedOn ?? defaultSettings).featureGates,
       nodeOverlay: kinds.has('priceChanges'),
       staticCapacity: kinds.has('staticPools'),
       capacityBuffer: kinds.has('buffers'),

@@ -168,6 +168,8 @@ export const workloadKinds = [
   'devices',
   /** PodGroups, with their feature gate; only in stories that name the kind. */
   'gangs',
+  /** Additions that users switch on: quotas, repair, surges, expiration, windows; only in stories that name the kind. */
+  'wanted',
 ] as const
 
 export type WorkloadKind = (typeof workloadKinds)[number]

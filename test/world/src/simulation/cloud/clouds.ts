@@ -37,7 +37,7 @@ export function cloudIn(world: World, story: Story, deps: CloudDeps): WorldCloud
     case 'clever-cloud':
       return cleverCloudIn(world)
     case 'cluster-api':
-      return clusterApiIn(world)
+      return clusterApiIn(world, story.withWorkloads?.includes('wanted') === true)
     case 'exoscale':
       return exoscaleIn(world, deps)
   }

@@ -71,12 +71,16 @@ const wares: Wares = {
   },
 }
 
-/** The cloud of a world with the provider `cluster-api`. */
-export function clusterApiIn(world: World): WorldCloud {
+/**
+ * The cloud of a world with the provider `cluster-api`.
+ * @param hasZones whether members are in several zones.
+ */
+export function clusterApiIn(world: World, hasZones: boolean): WorldCloud {
   const { hub, kinds } = world.clusterApi
   const machineAt = (path: string): FullMachine | undefined =>
     hub.get(kinds.machine, namespace, (path.split('?')[0] ?? '').slice(machines.length))
-  for (const { name, ...size } of members) createDeployment(world, name, size)
+  for (const [at, { name, ...size }] of members.entries())
+    createDeployment(world, name, size, hasZones && at % 2 === 1 ? 'b' : 'a')
   createDeployment(world, privateDeployment, undefined)
   return {
     wares,
@@ -156,6 +160,7 @@ function createDeployment(
   { clusterApi: { hub, kinds } }: World,
   name: string,
   size: Omit<Size, 'name'> | undefined,
+  zone = 'a',
 ) {
   const { type: instanceType = privateDeployment, cpu = 2, memory = '4Gi', price } = size ?? {}
   const shape: MachineShape = {
@@ -175,7 +180,7 @@ function createDeployment(
   })
   const nodeLabels = [
     `node.kubernetes.io/instance-type=${instanceType}`,
-    'topology.kubernetes.io/zone=a',
+    `topology.kubernetes.io/zone=${zone}`,
     'karpenter.sh/capacity-type=on-demand',
   ]
   hub.create(kinds.deployment, {

@@ -23,22 +23,30 @@ const changes: readonly ((random: Random) => Partial<Settings>)[] = [
 /** Gates that may be changed while nodes exist; those of the workload stay as they are. */
 const gates = ['nodeRepair', 'plannedPlacement', 'spotToSpotConsolidation', 'globalConsolidation'] as const
 
-/** @param settings of the processes so far. */
-function otherSettings(settings: Partial<Settings>, random: Random): Partial<Settings> {
+/**
+ * @param settings of the processes so far.
+ * @param keepsMode whether the compatibility mode, in which Karpenter's rules hold alone, is not among the changes.
+ */
+function otherSettings(settings: Partial<Settings>, random: Random, keepsMode: boolean): Partial<Settings> {
   const change = changes[random.uint32() % changes.length] ?? (() => ({}))
   const gate = gates[random.uint32() % gates.length] ?? 'nodeRepair'
   const featureGates = { ...defaultSettings.featureGates, ...settings.featureGates }
   return {
     ...settings,
     ...change(random),
+    ...(keepsMode && { compatibility: 'none' }),
     featureGates: { ...featureGates, [gate]: random.uint32() % 2 === 0 },
   }
 }
 
-/** Decides once a minute whether a fault strikes. Call the result to stop. */
+/**
+ * Decides once a minute whether a fault strikes. Call the result to stop.
+ * @param keepsMode whether no process starts in the compatibility mode.
+ */
 export function playProcessFaults(
   fleet: OperatorFleet,
   { weather, clock, log }: FaultDependencies,
+  keepsMode: boolean,
 ): () => void {
   let isStopped = false
   const step = (): void => {
@@ -52,7 +60,7 @@ export function playProcessFaults(
       else leader.port.crashAt(point)
     }
     if (leader !== undefined && weather.strikes('reconfigure')) {
-      fleet.settings = otherSettings(fleet.settings, weather.source('reconfigure'))
+      fleet.settings = otherSettings(fleet.settings, weather.source('reconfigure'), keepsMode)
       log.record('fault', `reconfigure ${JSON.stringify(fleet.settings)}`)
       for (const each of fleet.running()) void each.stop()
     }

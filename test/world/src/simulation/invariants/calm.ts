@@ -1,5 +1,6 @@
 /** Conditions after all faults have stopped: every pod runs, nothing is leaked, nothing changes. */
 import {
+  karpenterKinds,
   kinds,
   matchesSelector,
   type Node,
@@ -80,7 +81,14 @@ export function fleetOf(world: World): string {
  * node for its pods.
  */
 export function launchesOfAge(world: World, ms: number): number {
-  const lives = world.claims().map(({ spec }) => parseNillableDuration(spec.expireAfter))
+  // With jitter, some expire after little more than half of their age (wanted.md 4).
+  const isUneven = world.cluster.server.local
+    .list(karpenterKinds.nodePool)
+    .some(({ metadata }) => metadata.annotations?.['tenon.sh/expiration-jitter'] !== undefined)
+  const lives = world.claims().map(({ spec }) => {
+    const lastsMs = parseNillableDuration(spec.expireAfter)
+    return lastsMs === undefined || !isUneven ? lastsMs : 0.6 * lastsMs
+  })
   return lives.reduce((sum: number, lastsMs) => sum + (lastsMs === undefined ? 0 : (2 * ms) / lastsMs), 0)
 }
 
@@ -98,6 +106,7 @@ const isInitialized = ({ status }: NodeClaim): boolean =>
  */
 function mayHold(world: World, { metadata }: Pod): boolean {
   if (metadata.annotations?.['karpenter.sh/do-not-disrupt'] !== undefined) return true
+  if (metadata.annotations?.['tenon.sh/disruption-windows'] !== undefined) return true
   if (metadata.labels?.['app'] === 'guarded') return true
   return world.cluster.server.local
     .list(kinds.podDisruptionBudget, { namespace: metadata.namespace ?? '' })

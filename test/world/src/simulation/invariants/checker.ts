@@ -46,6 +46,7 @@ import { budgetsKept, consolidateAfterKept, limitsKept } from './pools.ts'
 import { leaseGivenBack, onlyTheLeaderWrites } from './processes.ts'
 import { consolidationSaves, marksTakenOff, nothingReplacedTwice } from './replacements.ts'
 import { paceOf } from '../pace.ts'
+import { agesKept, oneZoneAtATime, quotasKept, readyPodKept, repairsBounded, surgedOnce } from './wanted.ts'
 import { type ApiWrite, blindMsIn, type Invariant, type Rule, type Scene, type Violation } from './scene.ts'
 
 const invariants: readonly Invariant[] = [
@@ -79,6 +80,12 @@ const invariants: readonly Invariant[] = [
   gangNodesOpenTogether,
   runningGangsKept,
   strangersKept,
+  quotasKept,
+  surgedOnce,
+  readyPodKept,
+  repairsBounded,
+  agesKept,
+  oneZoneAtATime,
 ]
 
 /** Invariants of one cloud only. */

@@ -1,5 +1,13 @@
 /** Instances and claims match: no duplicates, no orphans, no losses. */
-import { labels, type Node, type NodeClaim, parseNillableDuration, terminationFinalizer } from '@tenon/api'
+import {
+  karpenterKinds,
+  labels,
+  type Node,
+  type NodeClaim,
+  parseDuration,
+  parseNillableDuration,
+  terminationFinalizer,
+} from '@tenon/api'
 import { abandonedAnnotation } from '../workload/workload-context.ts'
 import { annotation, type Invariant } from './scene.ts'
 
@@ -110,11 +118,28 @@ const isRegistered = ({ metadata, status }: NodeClaim): boolean =>
   metadata.deletionTimestamp === undefined &&
   status?.conditions?.some((each) => each.type === 'Registered' && each.status === 'True') === true
 
-/** Claims are deleted when they expire. */
-export const expiredInTime: Invariant = ({ clock, violate }) => {
+/** Claims are deleted when they expire, with soft expiration at its deadline. */
+export const expiredInTime: Invariant = ({ world, clock, violate }) => {
   /** Unix time at which claims expire. */
   const dueAt = new Map<string, number>()
+  const deadlines = new Map<string, string | undefined>()
+  const changedAt = new Map<string, number>()
+  const graceMs = (claim: string): number => {
+    const found = world.cluster.server.local.get(karpenterKinds.nodeClaim, undefined, claim)
+    const pool = found && poolOf(found)
+    const deadline = deadlines.get(pool ?? '')
+    if (clock.now() - (changedAt.get(pool ?? '') ?? 0) <= 15 * minute) return Number.POSITIVE_INFINITY
+    return deadline === undefined ? 0 : (parseDuration(deadline) ?? Number.POSITIVE_INFINITY)
+  }
   return {
+    pool(now, before) {
+      if (now === undefined) return
+      const { name } = now.metadata
+      const soft = annotation(now, 'tenon.sh/expiration') === 'soft'
+      const deadline = soft ? (annotation(now, 'tenon.sh/expiration-deadline') ?? '') : undefined
+      if (before !== undefined && deadlines.get(name) !== deadline) changedAt.set(name, clock.now())
+      deadlines.set(name, deadline)
+    },
     claim(now, before) {
       const { metadata, spec } = (now ?? before) as NodeClaim
       const lastsMs = parseNillableDuration(spec.expireAfter)
@@ -124,7 +149,7 @@ export const expiredInTime: Invariant = ({ clock, violate }) => {
     },
     minute() {
       for (const [name, due] of dueAt)
-        if (clock.now() - due > 15 * minute)
+        if (clock.now() - due > 15 * minute + graceMs(name))
           violate('expiredInTime', `NodeClaim ${name} should have been deleted a quarter of an hour ago`)
     },
   }

@@ -10,9 +10,11 @@ import {
   untoleratedTaint,
 } from '@tenon/api'
 import type { HttpRequest } from '@tenon/runtime'
+import { openMinutes } from '../workload/wanted.ts'
 import { annotation, type ApiWrite, clockErrorMs, type Invariant, type Scene } from './scene.ts'
 
-const stuckMs = 60_000
+const minute = 60_000
+const stuckMs = minute
 
 const isTerminal = ({ status }: Pod): boolean => status?.phase === 'Succeeded' || status?.phase === 'Failed'
 const isLeaving = ({ metadata }: Pod): boolean => metadata.deletionTimestamp !== undefined
@@ -26,13 +28,21 @@ function deadlineOf(claim: NodeClaim | undefined): number {
   return text === undefined ? Number.POSITIVE_INFINITY : Date.parse(text)
 }
 
-/** Whether the annotation do-not-disrupt protects the pod now, and did so a while ago. */
-function isProtected(pod: Pod, nowMs: number): boolean {
+/**
+ * By which invariant the pod is protected now, and was `forMs` ago: its annotation do-not-disrupt, or its windows.
+ */
+function protectionOf(pod: Pod, nowMs: number, forMs = 0): 'doNotDisrupt' | 'windowsKept' | undefined {
   const value = annotation(pod, annotations.doNotDisrupt)
-  if (value === 'true') return true
+  if (value === 'true') return 'doNotDisrupt'
   const lasts = value === undefined ? undefined : parseDuration(value)
   const started = Date.parse(pod.status?.startTime ?? '')
-  return lasts !== undefined && !Number.isNaN(started) && nowMs < started + lasts - clockErrorMs
+  if (lasts !== undefined && !Number.isNaN(started) && nowMs < started + lasts - clockErrorMs)
+    return 'doNotDisrupt'
+  const [from, to] = annotation(pod, openMinutes)?.split('-').map(Number) ?? []
+  if (from === undefined || to === undefined) return undefined
+  const day = 24 * 60 * minute
+  const sinceOpen = (nowMs - from * minute + clockErrorMs) % day
+  return sinceOpen < (to - from) * minute + 2 * clockErrorMs + forMs ? undefined : 'windowsKept'
 }
 
 /** Protected pods are not evicted, and pods are only deleted when their node's deadline requires it. */
@@ -47,7 +57,8 @@ export const podsLeftAlone: Invariant = ({ world, clock, violate, nodeByName, cl
     if (!isMeant(pod, request)) return
     const now = clock.now()
     if (isEviction) {
-      if (isProtected(pod, now)) violate('doNotDisrupt', `pod ${name} is evicted in spite of its annotation`)
+      const invariant = protectionOf(pod, now)
+      if (invariant !== undefined) violate(invariant, `pod ${name} is evicted in spite of its annotation`)
       return
     }
     const node = nodeByName(pod.spec.nodeName ?? '')
@@ -144,7 +155,8 @@ export const protectedNodesKept: Invariant = (scene) => {
     },
     apiWrite(write) {
       const disrupted = disruptedBy(scene, write)
-      if (disrupted === undefined) return
+      // Nothing protects a broken node from its repair (wanted.md 2).
+      if (disrupted === undefined || disrupted.reason === 'Unhealthy') return
       const { claim, node } = disrupted
       const { name } = claim.metadata
       if (
@@ -157,11 +169,13 @@ export const protectedNodesKept: Invariant = (scene) => {
           !isTerminal(pod) &&
           !isLeaving(pod) &&
           boundMs(pod) > blindMs &&
-          isProtected(pod, clock.now()) &&
+          protectionOf(pod, clock.now(), doomedMs + blindMs) !== undefined &&
           !Number.isFinite(parseDuration(claim.spec.terminationGracePeriod ?? '') ?? Number.NaN),
       )
-      if (held !== undefined)
-        violate('protectedNodesKept', `NodeClaim ${name} is disrupted under pod ${held.metadata.name}`)
+      if (held === undefined) return
+      const isOfWindows = protectionOf(held, clock.now(), doomedMs + blindMs) === 'windowsKept'
+      const invariant = isOfWindows ? 'windowsKept' : 'protectedNodesKept'
+      violate(invariant, `NodeClaim ${name} is disrupted under pod ${held.metadata.name}`)
     },
   }
 }

@@ -11,7 +11,7 @@ import { allowedDisruptions } from '@tenon/engine'
 import { disruptionReasonOf, isOfDaemonSet, isVoluntary } from './pods.ts'
 import { poolOf } from './instances.ts'
 import { predecessorsOf } from './replacements.ts'
-import { clockErrorMs, type Invariant, quietMs } from './scene.ts'
+import { annotation, clockErrorMs, type Invariant, quietMs } from './scene.ts'
 
 /** Recent values, with the time from which on each was valid. */
 class History<T> {
@@ -29,7 +29,8 @@ class History<T> {
   }
 }
 
-function histories<T>(): (key: string) => History<T> {
+/** One history for each name. */
+export function histories<T>(): (key: string) => History<T> {
   const known = new Map<string, History<T>>()
   return (key) => {
     const history = known.get(key) ?? new History<T>()
@@ -90,7 +91,10 @@ const isTrue = (claim: NodeClaim, name: string): boolean =>
 
 /** No more nodes are disrupted at once than the budgets of their pool allow. */
 export const budgetsKept: Invariant = ({ world, clock, blindMs, violate, claimByName }) => {
-  const budgetsOf = histories<readonly Budget[]>()
+  const budgetsOf = histories<{
+    readonly budgets: readonly Budget[]
+    readonly timeZone: string | undefined
+  }>()
   const totals = histories<number>()
   const ofPool = (pool: string): readonly NodeClaim[] =>
     world
@@ -113,7 +117,9 @@ export const budgetsKept: Invariant = ({ world, clock, blindMs, violate, claimBy
     },
     pool(now) {
       const budgets = now?.spec.disruption?.budgets ?? [{ nodes: '10%' }]
-      if (now !== undefined) budgetsOf(now.metadata.name).set(clock.monotonic(), budgets)
+      if (now === undefined) return
+      const timeZone = annotation(now, 'tenon.sh/time-zone')
+      budgetsOf(now.metadata.name).set(clock.monotonic(), { budgets, timeZone })
     },
     minute() {
       for (const [pool, names] of counted) totals(pool).set(clock.monotonic(), names.size)
@@ -135,7 +141,16 @@ export const budgetsKept: Invariant = ({ world, clock, blindMs, violate, claimBy
       const allowed = Math.max(
         ...budgetsOf(pool)
           .from(from)
-          .map((budgets) => allowedDisruptions(budgets, reason as DisruptionReason, total, clock.now())),
+          .flatMap(({ budgets, timeZone }) => {
+            // Schedules hold when a node is chosen, and its replacement takes time.
+            const hasSchedule = budgets.some(({ schedule }) => schedule !== undefined)
+            const backMs = hasSchedule ? longestCommandMs + 2 * blindMs + clockErrorMs : 0
+            const times = [clock.now() + (hasSchedule ? clockErrorMs : 0)]
+            for (let ms = 0; ms <= backMs; ms += 30_000) times.push(clock.now() - ms)
+            return times.map((ms) =>
+              allowedDisruptions(budgets, reason as DisruptionReason, total, ms, timeZone),
+            )
+          }),
       )
       if (going + 1 > allowed)
         violate(
@@ -195,6 +210,9 @@ export const consolidateAfterKept: Invariant = ({
     },
   }
 }
+
+/** A command waits for its replacements for so long at most. */
+const longestCommandMs = 11 * 60_000
 
 /** Wall time of the last stored pod event, or of the initialization. */
 const notedEventOf = ({ status }: NodeClaim): number =>

@@ -14,6 +14,13 @@ import { contentWithOne, overlooksRunningGangs, seesEveryNodeFree } from './gang
 import { countsAnew, failsScrapes, keepsSeriesOfPods } from './operator-mistakes.ts'
 import type { PlantedBug, Profile } from './planted-bug.ts'
 import {
+  evictsAtOnce,
+  forgetsZones,
+  quotaOffByOne,
+  withAnnotation,
+  withoutRestarts,
+} from './wanted-mistakes.ts'
+import {
   believesRefusals,
   forgetsForGood,
   forgetsWhatWasMade,
@@ -379,6 +386,66 @@ export const plantedBugs: readonly PlantedBug[] = [
       'the annotation `tenon.sh/group` of NodeClaims is lost: nobody knows which are launched together',
     sees: { nodeclaims: withoutAnnotation('tenon.sh/group') },
     profile: brief(0.5, ['gangs'], ['drought', 'cloudRefusal']),
+  },
+  {
+    name: 'quota-off-by-one',
+    mistake: 'CapacityQuotas are exceeded by one node',
+    sees: { capacityquotas: quotaOffByOne },
+    profile: brief(0.3, ['wanted', 'bursts', 'restarts']),
+  },
+  {
+    name: 'repair-budget-ignored',
+    mistake: 'more nodes are repaired at once than the annotation `tenon.sh/repair-budget` allows',
+    sees: { nodepools: withAnnotation('tenon.sh/repair-budget', () => '100%') },
+    profile: { ...brief(1, ['wanted', 'restarts']), nodes: 8 },
+  },
+  {
+    name: 'repair-veto-ignored',
+    mistake: 'the annotation `tenon.sh/do-not-repair` is ignored',
+    sees: { nodes: withoutAnnotation('tenon.sh/do-not-repair') },
+    profile: brief(1, ['wanted']),
+  },
+  {
+    name: 'surge-skipped',
+    mistake: 'pods of Deployments that surge are evicted at once',
+    operator: evictsAtOnce,
+    profile: brief(0.5, ['wanted', 'poolRollouts', 'manualDeletions']),
+  },
+  {
+    name: 'surge-repeated',
+    mistake: 'after a restart a Deployment is restarted again for the same drain',
+    sees: { deployments: withoutRestarts, pods: withoutRestarts },
+    profile: brief(0.5, ['wanted', 'poolRollouts', 'manualDeletions'], ['crash']),
+  },
+  {
+    name: 'windows-in-utc',
+    mistake: 'windows of pods are read in UTC',
+    sees: { pods: withAnnotation('tenon.sh/disruption-windows', (text) => text.replace(/ [A-Z].*$/, '')) },
+    profile: { ...brief(1, ['wanted', 'poolRollouts', 'restarts', 'manualDeletions']), nodes: 4 },
+  },
+  {
+    name: 'time-zone-ignored',
+    mistake: 'schedules of budgets are read in UTC',
+    sees: { nodepools: withoutAnnotation('tenon.sh/time-zone') },
+    profile: brief(1.5, ['wanted', 'poolRollouts', 'restarts']),
+  },
+  {
+    name: 'expiry-by-force',
+    mistake: 'soft expiration is ignored: expired nodes go at once, whatever the budgets',
+    sees: { nodepools: withoutAnnotation('tenon.sh/expiration') },
+    profile: brief(1.3, ['wanted', 'expiry']),
+  },
+  {
+    name: 'expiry-too-early',
+    mistake: 'jitter takes nine tenths of the age of nodes',
+    sees: { nodepools: withAnnotation('tenon.sh/expiration-jitter', () => '90%') },
+    profile: brief(1, ['wanted', 'expiry']),
+  },
+  {
+    name: 'zones-forgotten',
+    mistake: 'Cluster API: after a restart zones are disrupted side by side',
+    operator: forgetsZones,
+    profile: atClusterApi({ ...brief(1, ['wanted', 'poolRollouts'], ['crash']), nodes: 8 }),
   },
   {
     name: 'deleted-for-good',

@@ -24,7 +24,7 @@ const help: Readonly<Record<string, string>> = {
   --without-faults A,B    leaves kinds of faults out
   --only-faults A,B       leaves all others out
   --without-workloads A,B leaves kinds of workload out
-  --with-workloads A,B    has kinds of workload that the seed would leave out; buffers and devices are in no seed without it
+  --with-workloads A,B    has kinds of workload that the seed would leave out; buffers, devices, gangs and wanted are in no seed without it
   --provider NAME         the cloud: exoscale (default), clever-cloud or cluster-api
   --bug NAME              plays with a planted bug
   --trace FILE            where the trace goes; default traces/world-SEED.json, of a replay FILE-replay.json

@@ -30,6 +30,7 @@ import {
   poolRollouts,
   priceChanges,
 } from './pools.ts'
+import { wanted } from './wanted.ts'
 import { Dice, WorkloadContext } from './workload-context.ts'
 
 /** Kinds that only change the pools. */
@@ -67,12 +68,13 @@ const players: Readonly<Record<Exclude<WorkloadKind, PoolTrait>, (context: Workl
   buffers,
   devices,
   gangs,
+  wanted,
 }
 
 /** Kinds that every story has. */
 const always: ReadonlySet<WorkloadKind> = new Set(['deployments', 'daemonSets'])
 /** Kinds that no seed draws, so that known seeds still replay the same. */
-const onlyIfNamed: ReadonlySet<WorkloadKind> = new Set(['buffers', 'devices', 'gangs'])
+const onlyIfNamed: ReadonlySet<WorkloadKind> = new Set(['buffers', 'devices', 'gangs', 'wanted'])
 /** The probability of any other kind. */
 const presence = 0.6
 
