@@ -1,13 +1,9 @@
 /** Why a pod is pending (ask.md 2). */
 import { type NodePool, type Pod, podRequests } from '@tenon/api'
-import {
-  type Deferral,
-  type PodReason,
-  renderDeviceOffer,
-  renderPodReason,
-  renderTemplateReason,
-} from '@tenon/engine'
+import { type PodReason, renderTemplateReason } from '@tenon/engine'
 import type { PendingDecision, UnreadyPool } from '@tenon/operator'
+import { type OutlookCase, type PodOutlook, podOutlooks } from '@tenon/operator/questions'
+import { rfc3339 } from '@tenon/runtime'
 import { MissFinder, type Misses, reasonAlone } from '../misses/find.ts'
 import { TypesThatHold } from '../misses/types-that-hold.ts'
 import type { StudyFacts } from '../study/study.ts'
@@ -22,19 +18,14 @@ export interface PoolAnswer {
   readonly message: string
 }
 
-/**
- * What the next decision does with a pod. `waits`: it fits nowhere. `deferred`: its node is launched later.
- * `newNode`, `node`: it gets a new node, or one that exists or is being launched. `leftOut`: it is not part of
- * decisions. `undecided`: the decision timed out.
- */
-type PendingCase = 'waits' | 'deferred' | 'newNode' | 'node' | 'leftOut' | 'undecided'
-
 export interface PendingExplanation extends Misses {
-  readonly case: PendingCase
+  readonly case: OutlookCase
   /** Code of the reason for the pod as a whole. */
   readonly code: string
   /** One sentence. */
   readonly summary: string
+  /** When it is tried again if nothing changes before, RFC 3339; absent if that is not known. */
+  readonly nextTryAt?: string
   /** In order of weight. */
   readonly nodePools: readonly PoolAnswer[]
   /** Whether existing nodes fit; only if the pod waits. */
@@ -60,7 +51,7 @@ export class PendingExplainer {
   #nodes: ExistingNodes | undefined
   #types: TypesThatHold | undefined
   /** By UID of the pod; computed on first use. */
-  #outcomes: ReadonlyMap<string | undefined, () => Outcome> | undefined
+  #outlooks: ReturnType<typeof podOutlooks> | undefined
 
   constructor(study: StudyFacts, decision: PendingDecision) {
     this.#study = study
@@ -72,17 +63,18 @@ export class PendingExplainer {
 
   /** @returns undefined if the pod does not wait for a node. */
   async explain(pod: Pod, { missesMs }: PendingOptions): Promise<PendingExplanation | undefined> {
-    const outcome = this.#outcomeOf(pod)
-    if (outcome === undefined) return undefined
-    if (outcome.case !== 'waits') return { ...outcome, nodePools: [], misses: [], untried: 0 }
+    const outlook = this.#outlookOf(pod)
+    if (outlook === undefined) return undefined
+    const { case: what, code, reason, summary, untilMs } = outlook
+    const told = { case: what, code, ...(untilMs !== undefined && { nextTryAt: rfc3339(untilMs) }) }
+    if (what !== 'waits') return { ...told, summary, nodePools: [], misses: [], untried: 0 }
     this.#nodes ??= new ExistingNodes(this.#study.operator)
     const nodes = this.#nodes.answer(pod)
-    const nodePools = this.#answers.get(outcome.reason) ?? this.#poolAnswers(outcome.reason)
-    this.#answers.set(outcome.reason, nodePools)
+    const nodePools = this.#answers.get(reason) ?? this.#poolAnswers(reason)
+    this.#answers.set(reason, nodePools)
     const found =
       missesMs > 0 ? await this.#missesOf(pod, missesMs - this.#spentMs) : { misses: [], untried: 0 }
-    const { case: what, code } = outcome
-    return { case: what, code, summary: summaryOf(outcome.summary, nodes), nodePools, nodes, ...found }
+    return { ...told, summary: summaryOf(summary, nodes), nodePools, nodes, ...found }
   }
 
   /** Names of the instance types that would hold the pod, whatever NodePools allow. */
@@ -100,9 +92,9 @@ export class PendingExplainer {
     return found
   }
 
-  #outcomeOf({ metadata }: Pod): Outcome | undefined {
-    this.#outcomes ??= new Map(outcomesOf(this.#decision))
-    return this.#outcomes.get(metadata.uid)?.()
+  #outlookOf({ metadata }: Pod): PodOutlook | undefined {
+    this.#outlooks ??= podOutlooks(this.#decision, this.#unready)
+    return this.#outlooks.get(metadata.uid)?.()
   }
 
   #poolAnswers(reason: PodReason | undefined): readonly PoolAnswer[] {
@@ -137,88 +129,10 @@ export class PendingExplainer {
   }
 }
 
-interface Outcome {
-  readonly case: PendingCase
-  readonly code: string
-  readonly summary: string
-  readonly reason?: PodReason
-}
-
-/** The outcome of every pod of a decision, by UID. */
-function* outcomesOf({
-  input,
-  result,
-}: PendingDecision): Generator<readonly [string | undefined, () => Outcome], void, undefined> {
-  for (const pod of result.undecided)
-    yield [
-      pod.metadata.uid,
-      () => ({
-        case: 'undecided',
-        code: 'undecided',
-        summary: 'The decision ended before it came to this pod',
-      }),
-    ]
-  for (const { pod, reason } of [...input.ignored, ...input.refused])
-    yield [
-      pod.metadata.uid,
-      () => ({ case: 'leftOut', code: 'leftOut', summary: `Nothing is launched for it: ${reason}` }),
-    ]
-  for (const { pod, node } of result.placements)
-    yield [
-      pod.metadata.uid,
-      () => ({ case: 'node', code: 'placed', summary: `It has a place on node ${node}` }),
-    ]
-  for (const { claim, because } of result.deferred)
-    for (const pod of claim.pods)
-      yield [
-        pod.metadata.uid,
-        () => ({
-          case: 'deferred',
-          code: because.kind,
-          summary: deferralText(because, claim.nodePool),
-        }),
-      ]
-  for (const { nodePool, instanceTypes, pods } of result.claims)
-    for (const pod of pods)
-      yield [
-        pod.metadata.uid,
-        () => ({
-          case: 'newNode',
-          code: 'newNode',
-          summary: `The next decision launches a node of NodePool ${nodePool} for it (${instanceTypes[0] ?? ''})`,
-        }),
-      ]
-  for (const { pod, reason } of result.failures) yield [pod.metadata.uid, () => waits(reason)]
-}
-
-function waits(reason: PodReason): Outcome {
-  const summary =
-    reason.kind === 'noTemplate'
-      ? sentence([...(reason.devices ?? []).map(renderDeviceOffer), 'no NodePool can launch a node for it'])
-      : `It waits: ${renderPodReason(reason)}`
-  return { case: 'waits', code: reason.kind, summary, reason }
-}
-
-function sentence(clauses: readonly string[]): string {
-  const text = clauses.join('; ')
-  return text.charAt(0).toUpperCase() + text.slice(1)
-}
-
 function summaryOf(summary: string, { fitting }: NodesAnswer): string {
   if (fitting.length === 0) return summary
   const [first = ''] = fitting
   return `${summary}, but kube-scheduler can place it on ${fitting.length === 1 ? `node ${first}` : `${fitting.length} nodes, ${first} among them`}`
-}
-
-function deferralText(because: Deferral, nodePool: string): string {
-  switch (because.kind) {
-    case 'offeringsOnTrial':
-      return `Its node of NodePool ${nodePool} waits for another launch to find out whether the offering can be bought again`
-    case 'limitReserved':
-      return `Nodes on their way take what is left of the limit of ${because.limit} of NodePool ${nodePool}`
-    case 'quotaReserved':
-      return `Nodes on their way take what is left of ${because.limit} of CapacityQuota ${because.quota}`
-  }
 }
 
 export async function explainPending(

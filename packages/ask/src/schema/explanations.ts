@@ -179,6 +179,7 @@ const pending = object<PendingExplanation>({
     undecided: 'time was up',
   }),
   code: text('of the reason for the pod as a whole'),
+  nextTryAt: optional(time('if nothing changes before; absent when that is not known')),
   summary: text(),
   nodePools: list(
     object<PoolAnswer>({

@@ -83,6 +83,7 @@ export interface Simulation {
   }
   /** Of the NodePools with drifted nodes, after the change; by name. */
   readonly budgets: readonly DriftBudget[]
+  /** Of the nodes that are there, without those that pending pods will get anyway. */
   readonly priceBefore: SimulatedPrice
   readonly priceAfter: SimulatedPrice
   /** Whether the change has no effect. */
@@ -124,7 +125,7 @@ export async function simulate(before: Snapshot, after: Snapshot): Promise<Simul
     podsStillWaiting: changed.waiting.length - podsThatWait.length,
     nodes: { kept, added: changed.added, addedAnyway: base.added, drifted: drifts, removed },
     budgets: await driftBudgets(after, drifts),
-    priceBefore: base.price,
+    priceBefore: priceOfNow(before),
     priceAfter: changed.price,
     changesNothing:
       isSame &&
@@ -153,6 +154,11 @@ async function settled(snapshot: Snapshot, drifted: readonly LeavingNode[]): Pro
     added: gathered(launched),
     price: sumOfPrices([...prices, ...launched.map(({ pricePerHour }) => pricePerHour)]),
   }
+}
+
+function priceOfNow(snapshot: Snapshot): SimulatedPrice {
+  const staying = claimsIn(snapshot).filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+  return sumOfPrices(staying.map((claim) => priceOf(snapshot, claim)))
 }
 
 /** The budgets before the first drifted node is removed. */

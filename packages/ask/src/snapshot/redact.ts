@@ -109,6 +109,13 @@ export function redacted(snapshot: Snapshot, key: string): Snapshot {
       })),
       reserved: redactor.keyed(memory.reserved),
       pausedUntilMs: redactor.keyed(memory.pausedUntilMs),
+      // Webhooks write what they want into their messages.
+      refusedClaims: Object.fromEntries(
+        Object.entries(memory.refusedClaims).map(([uid, { untilMs }]) => [
+          uid,
+          { message: 'the API server rejects its NodeClaim', untilMs },
+        ]),
+      ),
       buffers: memory.buffers.map((buffer) => redactor.buffer(buffer)),
       bufferRooms: redactor.keyed(memory.bufferRooms),
       ...(memory.predictions && {

@@ -1,6 +1,5 @@
 /** Builds what decides about pods that wait, and launches nodes for them. */
 import { policyOf } from '../settings.ts'
-import { ClaimRefusals } from '../state/pods/claim-refusals.ts'
 import { NodeEvidenceJudge } from '../node/evidence/judge.ts'
 import { ObservedScheduling } from '../extensions/observe/observed-scheduling.ts'
 import { Batcher } from '../provisioning/batcher.ts'
@@ -63,11 +62,12 @@ export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
   const { plannedClaims, creations, hydration, limits } = shared
   const batcher = new Batcher(clock, settings.batchMaxMs, settings.batchIdleMs)
   const judge = policyOf(settings).learns ? new NodeEvidenceJudge(parts) : undefined
-  const refused = new RefusedClaims({ refusals: new ClaimRefusals(clock), batcher, logger })
+  const refused = new RefusedClaims({ refusals: state.claimRefusals, batcher, logger })
   const report = new SchedulingReport({
     ...parts,
     limits,
     memory: new DecisionMemory(parts),
+    waitingPods: policyOf(settings).remembersPods ? parts.metrics.waitingPods : undefined,
     groups: new GroupReport(state, parts.events, parts.metrics, clock),
   })
   const { buffers, groupKinds } = parts.caches

@@ -438,6 +438,13 @@ const own: readonly MetricRow[] = [
     help: 'What the nodes that a CapacityQuota matches have, and those on their way that may match it',
   },
   {
+    name: 'tenon_pods_waiting',
+    type: 'gauge',
+    labels: ['code'],
+    unit: 'pods',
+    help: 'Pods that the last scheduling pass was about and that have no place yet, by the code that tenon explain gives',
+  },
+  {
     name: 'tenon_nodes_blocked',
     type: 'gauge',
     labels: ['reason'],

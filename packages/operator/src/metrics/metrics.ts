@@ -92,6 +92,7 @@ export class Metrics {
   readonly schedulingUnfinishedWork: Gauge
   readonly decisionFaults: Counter
   readonly ignoredPods: Gauge
+  readonly waitingPods: Gauge
   readonly pendingPodsByZone: Gauge
   readonly schedulingDecisionDuration: Histogram
   readonly nominations: Counter
@@ -156,6 +157,7 @@ export class Metrics {
     this.schedulingUnfinishedWork = make.gauge('karpenter_scheduler_unfinished_work_seconds')
     this.decisionFaults = make.counter('karpenter_scheduler_faults_total')
     this.ignoredPods = make.gauge('karpenter_scheduler_ignored_pods_count')
+    this.waitingPods = make.gauge('tenon_pods_waiting')
     this.pendingPodsByZone = make.gauge('karpenter_scheduler_pending_pods_by_effective_zone_count')
     this.schedulingDecisionDuration = make.histogram('karpenter_pods_scheduling_decision_duration_seconds')
     this.nominations = make.counter('karpenter_pods_nominations_total')

@@ -2,10 +2,24 @@
 import type { Pod } from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
 import type { Logger } from '@tenon/runtime'
-import type { ClaimRefusals } from '../state/pods/claim-refusals.ts'
+import type { ClaimRefusals, Refusal } from '../state/pods/claim-refusals.ts'
 import type { Batcher } from './batcher.ts'
 import type { GatheredInput } from './input/scheduling-input.ts'
-import { podList } from '../text.ts'
+import { podList, untilText } from '../text.ts'
+
+/** The input with only these pods to decide about, and these refused. */
+export function withRefused(
+  input: GatheredInput,
+  pods: readonly Pod[],
+  refused: ReadonlyMap<Pod, Refusal>,
+): GatheredInput {
+  const more = Array.from(refused, ([pod, { message, untilMs }]) => ({
+    pod,
+    reason: untilText(message, untilMs),
+    untilMs,
+  }))
+  return { ...input, pods, refused: [...input.refused, ...more] }
+}
 
 interface Dependencies {
   readonly refusals: ClaimRefusals
@@ -22,11 +36,10 @@ export class RefusedClaims {
 
   /** The input without pods that have to wait because their claims were refused. */
   inTurn(input: GatheredInput): GatheredInput {
-    const { pods, refused, hasMore } = this.#deps.refusals.turn(input.pods)
-    if (hasMore) this.#deps.batcher.trigger('refused claims')
-    if (pods.length === input.pods.length) return input
-    const more = Array.from(refused, ([pod, reason]) => ({ pod, reason }))
-    return { ...input, pods, refused: [...input.refused, ...more] }
+    const { batcher, refusals } = this.#deps
+    const { pods, refused, hasMore } = refusals.turn(input.pods)
+    if (hasMore) batcher.trigger('refused claims')
+    return pods.length === input.pods.length ? input : withRefused(input, pods, refused)
   }
 
   /** Notes that the API server refuses the claim for good. */

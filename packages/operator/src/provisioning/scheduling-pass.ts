@@ -121,8 +121,9 @@ export class SchedulingPass {
 
   async #withoutPools(pods: readonly Pod[]): Promise<void> {
     const { inputs, report, slicing } = this.#deps
-    await inSlices(report.withoutPools(pods), slicing)
-    const waiting = inputs.unreadyPools().map(({ nodePool, because }) => `${nodePool}: ${because}`)
+    const unready = inputs.unreadyPools()
+    await inSlices(report.withoutPools(pods, unready), slicing)
+    const waiting = unready.map(({ nodePool, because }) => `${nodePool}: ${because}`)
     if (pods.length > 0) report.noPools(waiting.toSorted())
   }
 

@@ -16,6 +16,8 @@ import type { Logger } from '@tenon/runtime'
 import { podList } from '../text.ts'
 import { type DecisionMemory, isUnbound } from './decision-memory.ts'
 import { poolsAside, type PoolsAsideParts } from './pools-aside.ts'
+import type { UnreadyPool } from './input/eligible-pools.ts'
+import { noPoolsText, type OutlookCode, waitingByCode } from './pod-outlook.ts'
 import type { LimitReport } from '../nodepool/limit-report.ts'
 import type { IgnoredPod, RefusedPod } from './input/eligible-pods.ts'
 import type { GatheredInput } from './input/scheduling-input.ts'
@@ -25,6 +27,8 @@ import type { Metrics } from '../metrics/metrics.ts'
 interface Dependencies extends PoolsAsideParts {
   readonly events: EventRecorder
   readonly metrics: Pick<Metrics, 'ignoredPods' | 'pendingPodsByZone' | 'unschedulablePods'>
+  /** Pods by code; undefined in compatibility mode. */
+  readonly waitingPods: Metrics['waitingPods'] | undefined
   readonly logger: Logger
   readonly limits: LimitReport
   readonly memory: DecisionMemory
@@ -39,6 +43,7 @@ const poolDedupeMs = 60_000
 export class SchedulingReport {
   readonly #deps: Dependencies
   #zones: readonly string[] = []
+  #codes: readonly OutlookCode[] = []
 
   constructor(deps: Dependencies) {
     this.#deps = deps
@@ -70,6 +75,7 @@ export class SchedulingReport {
   nothingToDo(): void {
     const { unschedulablePods, pendingPodsByZone } = this.#deps.metrics
     unschedulablePods.set({ controller }, 0)
+    this.#waiting(new Map())
     for (const zone of this.#zones) pendingPodsByZone.set({ controller, zone }, 0)
   }
 
@@ -77,9 +83,13 @@ export class SchedulingReport {
    * No NodePool may launch. Their conditions say why; only pods that an invalid NodePool would serve get an event, as that
    * does not pass by itself. In steps.
    */
-  *withoutPools(pods: readonly Pod[]): Generator<undefined, void, undefined> {
+  *withoutPools(
+    pods: readonly Pod[],
+    unready: readonly UnreadyPool[],
+  ): Generator<undefined, void, undefined> {
     this.#deps.metrics.unschedulablePods.set({ controller }, pods.length)
-    const reason = renderPodReason({ kind: 'noPools' })
+    this.#waiting(new Map([['noPools', pods.length]]))
+    const reason = noPoolsText(unready)
     const asideFor = poolsAside(this.#deps)
     for (const pod of pods) {
       yield
@@ -87,6 +97,15 @@ export class SchedulingReport {
       this.#deps.memory.failed(pod, aside ?? reason)
       if (aside !== undefined) this.#failed(pod, `No node can be launched for this pod: ${aside}`)
     }
+  }
+
+  /** Sets the metric; codes of the last pass that no pod has any more are removed. */
+  #waiting(counts: ReadonlyMap<OutlookCode, number>): void {
+    const { waitingPods } = this.#deps
+    if (waitingPods === undefined) return
+    for (const code of this.#codes) if (!counts.has(code)) waitingPods.remove({ code })
+    for (const [code, count] of counts) waitingPods.set({ code }, count)
+    this.#codes = [...counts.keys()]
   }
 
   /** Counts pending pods by the zones they can use, in steps. */
@@ -110,6 +129,7 @@ export class SchedulingReport {
   /** Reports what a decision says of each pod and NodePool, in steps. */
   *outcome(input: GatheredInput, result: SchedulingResult): Generator<undefined, void, undefined> {
     const { caches, groups, logger } = this.#deps
+    this.#waiting(waitingByCode({ input, result }))
     for (const { pod, node } of result.placements) {
       yield
       const target = input.stateNodes.get(node)

@@ -1,6 +1,7 @@
 /** What decisions depend on and no Kubernetes object stores, for replays of a recorded operator. */
 import type { LaunchScope, NodeClaim, Resources } from '@tenon/api'
 import type { ClusterState } from '../state/cluster-state.ts'
+import type { Refusal } from '../state/pods/claim-refusals.ts'
 import type { BufferSource } from '../state/pods/buffer-pods.ts'
 import type { GroupRound } from '../state/pods/pod-groups.ts'
 import type { PodPlan } from '../state/pods/pod-plans.ts'
@@ -23,6 +24,8 @@ export interface OperatorMemory {
   readonly reservedOfQuotas?: Readonly<Record<string, Resources>>
   /** By NodePool, until when nothing is launched because its nodes did not take pods; Unix milliseconds. */
   readonly pausedUntilMs: Readonly<Record<string, number>>
+  /** By UID of the pod, why the API server refuses its NodeClaims. */
+  readonly refusedClaims: Readonly<Record<string, Refusal>>
   /** Offerings that one launch tries for all others. */
   readonly offeringsOnTrial: readonly LaunchScope[]
   readonly buffers: readonly BufferSource[]
@@ -43,7 +46,10 @@ export const emptyMemory: OperatorMemory = {
   unseenClaims: [],
   plans: [],
   reserved: {},
+  reservedOfQuotas: {},
+  predictions: [],
   pausedUntilMs: {},
+  refusedClaims: {},
   offeringsOnTrial: [],
   buffers: [],
   bufferRooms: {},
@@ -65,6 +71,7 @@ type Remembered = Pick<
   | 'reserved'
   | 'reservedOfQuotas'
   | 'pausedUntilMs'
+  | 'refusedClaims'
 >
 
 /** @param pools names of the NodePools. */
@@ -72,6 +79,7 @@ export function rememberedBy(
   state: Pick<
     ClusterState,
     | 'buffers'
+    | 'claimRefusals'
     | 'limitReservations'
     | 'marked'
     | 'plans'
@@ -108,6 +116,7 @@ export function rememberedBy(
       const leftMs = state.readinessPauses.leftMs(pool)
       return leftMs > 0 ? nowMs + leftMs : undefined
     }),
+    refusedClaims: Object.fromEntries(state.claimRefusals.all()),
     predictions: state.predictions.all(),
     groupRounds: Object.fromEntries(state.podGroups.rounds),
     buffers: state.buffers.sources(),
@@ -124,7 +133,14 @@ export function rememberedBy(
 export function recall(
   state: Pick<
     ClusterState,
-    'buffers' | 'limitReservations' | 'mark' | 'plans' | 'podGroups' | 'predictions' | 'readinessPauses'
+    | 'buffers'
+    | 'claimRefusals'
+    | 'limitReservations'
+    | 'mark'
+    | 'plans'
+    | 'podGroups'
+    | 'predictions'
+    | 'readinessPauses'
   >,
   memory: Remembered,
 ): void {
@@ -142,6 +158,7 @@ export function recall(
     state.limitReservations.restore(pool, amounts)
   for (const [quota, amounts] of Object.entries(memory.reservedOfQuotas ?? {}))
     state.limitReservations.restoreOfQuota(quota, amounts)
+  for (const [uid, refusal] of Object.entries(memory.refusedClaims)) state.claimRefusals.restore(uid, refusal)
   for (const [pool, untilMs] of Object.entries(memory.pausedUntilMs))
     state.readinessPauses.restore(pool, untilMs)
 }

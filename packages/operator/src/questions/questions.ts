@@ -5,6 +5,8 @@ import type { SchedulingDecider } from '../decide/decider.ts'
 import type { PlacementGate } from '../placement/gate.ts'
 import type { UnreadyPool } from '../provisioning/input/eligible-pools.ts'
 import type { GatheredInput, SchedulingInputs } from '../provisioning/input/scheduling-input.ts'
+import { withRefused } from '../provisioning/refused-claims.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 import type { NodeAnswer, NodeQuestions } from './node-questions.ts'
 import type { PoolCatalogue, PoolQuestions } from './pool-questions.ts'
 
@@ -19,6 +21,7 @@ interface Dependencies {
   readonly inputs: SchedulingInputs
   readonly decider: Pick<SchedulingDecider, 'decide'>
   readonly placementGate: Pick<PlacementGate, 'settled'>
+  readonly state: Pick<ClusterState, 'claimRefusals'>
   /** Loads what answers about nodes. */
   readonly nodes: () => Promise<NodeQuestions>
 }
@@ -43,9 +46,18 @@ export class Questions {
    * @param deadlineMs a decision that takes longer ends with what it has.
    */
   async pending(deadlineMs: number, signal: AbortSignal): Promise<PendingDecision> {
-    const { decider, inputs, placementGate } = this.#deps
+    const { decider, inputs, placementGate, state } = this.#deps
     await placementGate.settled()
-    const input = await inputs.forPending(signal)
+    const gathered = await inputs.forPending(signal)
+    const refused = state.claimRefusals.among(gathered.pods)
+    const input =
+      refused.size === 0
+        ? gathered
+        : withRefused(
+            gathered,
+            gathered.pods.filter((pod) => !refused.has(pod)),
+            refused,
+          )
     return { input, result: await decider.decide(input, { deadlineMs, signal }) }
   }
 

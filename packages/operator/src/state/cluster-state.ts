@@ -30,6 +30,7 @@ import {
   type StateNodeView,
 } from './nodes/consolidation-state.ts'
 import { StateNodes } from './nodes/state-nodes.ts'
+import { ClaimRefusals } from './pods/claim-refusals.ts'
 import { BufferPods } from './pods/buffer-pods.ts'
 import { MovedPods } from './pods/moved-pods.ts'
 import { ReadinessPauses } from './nodepools/readiness-pauses.ts'
@@ -125,6 +126,7 @@ export class ClusterState {
   /** Error of the last launch, by NodePool; removed after a success. */
   readonly launchFailures = new Map<string, string>()
   readonly readinessPauses: ReadinessPauses
+  readonly claimRefusals: ClaimRefusals
 
   constructor(
     caches: Caches,
@@ -195,6 +197,7 @@ export class ClusterState {
     this.brake = new Brake(caches, clock)
     this.rollouts = new Rollouts(caches, clock)
     this.readinessPauses = new ReadinessPauses(caches, clock)
+    this.claimRefusals = new ClaimRefusals(clock)
     caches.nodeClaims.onChange((change) => {
       this.#seeded.delete(change.object.metadata.name)
       if (change.kind !== 'deleted') return

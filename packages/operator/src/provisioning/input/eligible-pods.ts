@@ -56,6 +56,8 @@ export interface IgnoredPod {
 export interface RefusedPod {
   readonly pod: Pod
   readonly reason: string
+  /** When it is decided about again, Unix milliseconds; absent unless the API server refuses its NodeClaims. */
+  readonly untilMs?: number
 }
 
 /** A pod that is not pending: it has to leave its node, or is a placeholder. */

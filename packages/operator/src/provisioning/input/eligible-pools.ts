@@ -2,9 +2,10 @@
 import type { InstanceType, NodePool } from '@tenon/api'
 import type { PoolInput } from '@tenon/engine'
 import { type CloudProvider, isProviderError, type PoolRules } from '@tenon/provider'
-import type { Logger } from '@tenon/runtime'
+import type { Clock, Logger } from '@tenon/runtime'
 import type { CapacityLearning } from '../../cloud/provider-layers.ts'
 import { isExpectedFailure } from '../../cloud/expected-failures.ts'
+import { untilText } from '../../text.ts'
 import { validatePool } from '../../state/nodepools/pool-problems.ts'
 import { canonicalPool } from '../../decide/canonical-keys.ts'
 import { nodeDefaults } from '../../nodeclaim/claim-objects.ts'
@@ -21,6 +22,7 @@ export interface PoolSources {
     'getInstanceTypes' | 'labelAliases' | 'nodeClasses' | 'nodeDefaults' | keyof PoolRules
   >
   readonly learning?: CapacityLearning
+  readonly clock: Pick<Clock, 'now'>
   readonly logger: Logger
 }
 
@@ -54,7 +56,7 @@ export function unreadyPools(sources: PoolSources): readonly UnreadyPool[] {
 
 /** Why a NodePool of this provider cannot launch; undefined if it can. */
 function obstacle(
-  { choice, provider, state }: PoolSources,
+  { choice, clock, provider, state }: PoolSources,
   stuck: ReadonlySet<string>,
   pool: NodePool,
 ): Omit<UnreadyPool, 'nodePool'> | undefined {
@@ -62,8 +64,12 @@ function obstacle(
   if (stuck.has(name)) return { code: 'stuck', because: 'a NodeClaim of it cannot be launched' }
   const [problem] = validatePool(pool, provider)
   if (problem !== undefined) return { code: 'invalid', because: problem }
-  if (state.readinessPauses.leftMs(name) > 0)
-    return { code: 'paused', because: 'its last nodes did not take pods' }
+  const pausedMs = state.readinessPauses.leftMs(name)
+  if (pausedMs > 0)
+    return {
+      code: 'paused',
+      because: untilText('its last nodes did not take pods', clock.now() + pausedMs),
+    }
   const pause = state.brake.holding(name, 'launches')
   if (pause !== undefined) return { code: 'paused', because: pauseSentence(pause) }
   const aside = choice.aside(pool)

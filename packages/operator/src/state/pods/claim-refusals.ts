@@ -12,11 +12,18 @@ interface Suspects {
   readonly uids: ReadonlySet<string>
 }
 
+/** Why nothing is launched for a pod until the pause ends. */
+export interface Refusal {
+  /** Of the API server. */
+  readonly message: string
+  /** When the pause ends, Unix milliseconds. */
+  readonly untilMs: number
+}
+
 export interface Turn {
   /** Pods to decide about now. */
   readonly pods: readonly Pod[]
-  /** Messages of the API server for paused pods. */
-  readonly refused: ReadonlyMap<Pod, string>
+  readonly refused: ReadonlyMap<Pod, Refusal>
   /** Whether suspects are left for later decisions. */
   readonly hasMore: boolean
 }
@@ -27,23 +34,47 @@ export interface Turn {
  */
 export class ClaimRefusals {
   readonly #failures: FailureBackoff
-  /** Message of the API server by pod UID. */
-  readonly #messages = new Map<string, string>()
+  readonly #clock: Pick<Clock, 'now'>
+  /** By pod UID. */
+  readonly #refusals = new Map<string, Refusal>()
   /** Each gets a decision of its own. */
   #suspects: Suspects[] = []
   #isOthersTurn = true
 
-  constructor(clock: Pick<Clock, 'monotonic'>) {
+  constructor(clock: Pick<Clock, 'monotonic' | 'now'>) {
+    this.#clock = clock
     this.#failures = new FailureBackoff(clock, backoff)
+  }
+
+  /** The pods that are paused. */
+  among(pods: readonly Pod[]): ReadonlyMap<Pod, Refusal> {
+    const refused = new Map<Pod, Refusal>()
+    if (this.#refusals.size === 0) return refused
+    for (const pod of pods) {
+      const refusal = this.#refusal(uidOf(pod))
+      if (refusal !== undefined) refused.set(pod, refusal)
+    }
+    return refused
+  }
+
+  #refusal(uid: string): Refusal | undefined {
+    return this.#failures.leftMs(uid) > 0 ? this.#refusals.get(uid) : undefined
+  }
+
+  /** The pauses that have not ended, by UID of the pod. */
+  all(): readonly (readonly [uid: string, Refusal])[] {
+    return [...this.#refusals].filter(([uid]) => this.#failures.leftMs(uid) > 0)
+  }
+
+  /** Takes over a pause of another process. */
+  restore(uid: string, refusal: Refusal): void {
+    this.#failures.restore(uid, 1, refusal.untilMs - this.#clock.now())
+    this.#refusals.set(uid, refusal)
   }
 
   /** Selects the pods for the next decision. */
   turn(pods: readonly Pod[]): Turn {
-    const refused = new Map<Pod, string>()
-    for (const pod of pods) {
-      const message = this.#messages.get(uidOf(pod))
-      if (message !== undefined && this.#failures.leftMs(uidOf(pod)) > 0) refused.set(pod, message)
-    }
+    const refused = this.among(pods)
     const waiting = pods.filter((pod) => !refused.has(pod))
     const known = new Set(waiting.map(uidOf))
     this.#suspects = this.#suspects.filter(({ uids }) => [...uids].some((uid) => known.has(uid)))
@@ -71,16 +102,17 @@ export class ClaimRefusals {
     }
     const uids = pods.map(uidOf)
     this.#failures.note(uids)
-    for (const uid of uids) this.#messages.set(uid, message)
+    for (const uid of uids)
+      this.#refusals.set(uid, { message, untilMs: this.#clock.now() + this.#failures.leftMs(uid) })
     return pods
   }
 
   /** A claim for these pods was created. */
   forget(pods: readonly Pod[]): void {
-    if (this.#messages.size === 0) return
+    if (this.#refusals.size === 0) return
     const uids = pods.map(uidOf)
     this.#failures.forget(uids)
-    for (const uid of uids) this.#messages.delete(uid)
+    for (const uid of uids) this.#refusals.delete(uid)
   }
 }
 

@@ -40,6 +40,7 @@ function reporting() {
   const report = new SchedulingReport({
     events,
     metrics,
+    waitingPods: metrics.waitingPods,
     logger,
     limits: new LimitReport({ kubernetes: { caches, events }, settings: defaultSettings, logger }),
     caches,
