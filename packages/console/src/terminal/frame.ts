@@ -20,7 +20,12 @@ import type { Paint } from './paint.ts'
 import { type Detail, tabs, type ViewerState } from './state.ts'
 
 /** Smaller screens only show that they are too small. */
-const leastSize = { columns: 80, rows: 24 } as const
+const leastSize = { columns: 60, rows: 16 } as const
+
+/** From here on names of resources and all counts have room. */
+const roomyWidth = 80
+/** What stands before the bar of a resource. */
+const besideBar = 35
 
 export interface Size {
   readonly columns: number
@@ -55,7 +60,8 @@ export class FrameMaker {
 
   /** Number of table rows that fit, or of lines if a detail is shown. */
   pageOf(size: Size, { state, header, facts }: Pick<Scene, 'state' | 'header' | 'facts'>): number {
-    const body = size.rows - this.#head(size.columns, { header, facts }).length - 3
+    const foot = state.detail === undefined && hasReasons(state) ? 2 : 1
+    const body = size.rows - this.#head(size.columns, { header, facts }).length - 2 - foot
     // One line is for the titles.
     if (state.detail !== undefined) return Math.max(1, body - 1)
     const each = state.place.tab === 'nodes' ? Math.max(1, facts.resources.length) : 1
@@ -98,30 +104,40 @@ export class FrameMaker {
         : `${counted(pods.total, 'pod')}: ${pods.pending} pending, ${pods.running} running, ${pods.bound} bound`
     return [
       stale === '' ? paint('bold', first) : paint('bold', first) + gap + paint('bad', stale),
-      ...facts.resources.map((resource) => this.#resourceLine(resource, header)),
-      podLine,
+      ...facts.resources.map((resource) => this.#resourceLine(width, resource, header)),
+      clipped(podLine, width),
       clipped(shownText(slider ?? tenonText(header, facts.nowMs)), width),
     ]
   }
 
-  #resourceLine(resource: string, { resources }: Header): string {
+  #resourceLine(width: number, resource: string, { resources }: Header): string {
     const part = partOf(resources, resource)
     const { used, allocatable } = ownValue(resources, resource) ?? {}
     const amounts = `${amountText(resource, used)}/${amountText(resource, allocatable)}`
     const percent = part === undefined ? '?' : `${(part * 100).toFixed(1)}%`
-    const name = padded(clipped(shownText(resource), 20), 8)
-    const bar = this.#paint(lookOf(part), `${padded(percent, 6, 'right')} ${barText(part, 30)}`)
-    return `${name} ${padded(amounts, 18, 'right')} ${bar}`
+    const name = padded(clipped(shownText(resource), width < roomyWidth ? 8 : 20), 8)
+    const bar = this.#paint(
+      lookOf(part),
+      `${padded(percent, 6, 'right')} ${barText(part, Math.min(30, width - besideBar))}`,
+    )
+    return `${name} ${padded(clipped(amounts, width < roomyWidth ? 18 : width), 18, 'right')} ${bar}`
   }
 
   #tabLine(width: number, { state, counts, source }: Scene): string {
     const { place } = state
-    const names = tabs.map((tab) => {
-      const count = counts[tab]
-      const text = count === undefined ? tab : `${tab} ${count}`
-      return tab === place.tab ? this.#paint('bold', `[${text}]`) : ` ${text} `
+    // Without room only the tab that is shown has its count.
+    const texts = tabs.map((tab) => {
+      const count = width < roomyWidth && tab !== place.tab ? undefined : counts[tab]
+      return { tab, text: count === undefined ? tab : `${tab} ${count}` }
     })
-    const plain = tabs.map((tab) => ` ${tab}${counts[tab] === undefined ? '' : ` ${counts[tab]}`} `).join('')
+    const [gap, current] = width < roomyWidth ? ['', ' '] : [' ', '']
+    const names = texts.map(({ tab, text }) =>
+      tab === place.tab ? this.#paint('bold', `[${text}]`) + current : `${gap}${text} `,
+    )
+    const plain = texts
+      .map(({ tab, text }) => (tab === place.tab ? `[${text}]${current}` : `${gap}${text} `))
+      .join('')
+    if (widthOf(plain) > width) return clipped(plain, width)
     const where = [
       place.tab === 'onNode' ? `pods on ${place.node ?? ''}` : '',
       place.pool === undefined ? '' : `of ${place.pool}`,
@@ -178,22 +194,40 @@ export class FrameMaker {
     return [this.#paint('bold', head) + more, ...wrapped.slice(offset, last)]
   }
 
-  #foot(width: number, { state }: Scene): readonly string[] {
+  /** Why the selected node is kept, in full where it fits: its column may be cut off. */
+  #reasonLine(width: number, { rows, state }: Scene): readonly string[] {
+    if (state.detail !== undefined || !hasReasons(state)) return []
+    const row = rows.find(({ id }) => id === state.place.selected)
+    const message = row !== undefined && 'why' in row ? row.why?.message : undefined
+    return [message === undefined ? '' : clipped(`kept: ${shownText(message)}`, width)]
+  }
+
+  #foot(width: number, scene: Scene): readonly string[] {
+    const { state } = scene
     const { typing, asked, note } = state
     // A command is never truncated: the user must see all of it before confirming.
     if (asked !== undefined)
       return wrappedLine(`run: ${shownText(asked.command)} ? y/N`, width).map((line) =>
         this.#paint('ok', line.trimEnd()),
       )
-    if (typing !== undefined) return [clipped(`${typing.mark}${shownText(typing.text)}_`, width)]
-    if (note !== undefined) return [this.#paint('bold', clipped(shownText(note), width))]
+    const reason = this.#reasonLine(width, scene)
+    if (typing !== undefined) return [...reason, clipped(`${typing.mark}${shownText(typing.text)}_`, width)]
+    if (note !== undefined) return [...reason, this.#paint('bold', clipped(shownText(note), width))]
     return [
+      ...reason,
       this.#paint(
         'dim',
-        clipped(': command  / filter  Enter down  Esc back  d explain  y YAML  ? help  q quit', width),
+        width < roomyWidth
+          ? ': jump  / filter  Enter  Esc  d explain  y YAML  ? help'
+          : clipped(': command  / filter  Enter down  Esc back  d explain  y YAML  ? help  q quit', width),
       ),
     ]
   }
+}
+
+/** Whether rows of the place may say why they are kept. */
+function hasReasons({ place: { tab } }: ViewerState): boolean {
+  return tab === 'nodes' || tab === 'claims'
 }
 
 type AnyColumn = Column<AnyRow>

@@ -349,6 +349,8 @@ const unfit: Readonly<Record<string, string>> = {
   u: 'only nodes are cordoned: choose one on tab 1',
   r: 'only nodes are drained: choose one on tab 1',
   'ctrl-d': 'this row has no object that could be deleted',
+  l: 'there are no logs here: read them with kubectl logs',
+  L: 'there are no logs here: read them with kubectl logs',
 }
 
 function actionOf(key: Key, { target, isCordoned, pausing }: Surroundings): Action | undefined {
@@ -368,7 +370,7 @@ const help: readonly string[] = [
   '                   -f for letters in order',
   'Enter              go down: pool, its claims, the node, its pods',
   'Esc                clear the filter, go back',
-  'd                  explain the row, as tenon explain does',
+  'd                  explain the row, as tenon explain does, with its events',
   'y                  the object as YAML',
   'c                  copy the name',
   'N A S C            sort by name, age, status, load; again: the other way round',

@@ -231,8 +231,8 @@ const keys = fc.constantFrom(
 
 test('CON-10 whatever objects are called and lack, every line fits the screen and gives it no orders', () => {
   const sizes = fc.record({
-    columns: fc.integer({ min: 80, max: 200 }),
-    rows: fc.integer({ min: 24, max: 50 }),
+    columns: fc.integer({ min: 60, max: 200 }),
+    rows: fc.integer({ min: 16, max: 50 }),
   })
   fc.assert(
     fc.property(cluster, fc.array(keys, { maxLength: 12 }), sizes, (objects, pressed, size) => {

@@ -1,7 +1,8 @@
 /** What the viewer calls: explanations, objects, actions. */
-import { apiVersionOf, type KubeObject, matchesSelector } from '@tenon/api'
+import { apiVersionOf, type KubeObject, kinds, matchesSelector } from '@tenon/api'
 import type { Snapshot } from '@tenon/ask'
 import type { LabelMatcher, Target, Timeline, ExplainedReason, ViewerPorts } from '@tenon/console'
+import { isKubeError } from '@tenon/kube'
 import { CliError } from '../../errors.ts'
 import type { Io } from '../../io.ts'
 import type { ClusterConnection } from '../../kubectl/connection.ts'
@@ -39,7 +40,9 @@ export function viewerPorts(io: Io, flags: ViewFlags, source: ViewSource): Viewe
         throw new CliError('a recording does not tell why: tenon replay plays it under other rules')
       const where = namespace === undefined ? [] : ['-n', namespace]
       const out = await tenon(['explain', `${kind}/${name}`, ...where, '--color', 'never'])
-      return out.trimEnd().split('\n')
+      const events =
+        source.kind === 'live' ? await eventLines(source.connection, { kind, name, namespace }, io) : []
+      return [...out.trimEnd().split('\n'), ...events]
     },
     yaml: async (target) => {
       const object = await objectOf(io, target, source)
@@ -59,6 +62,48 @@ export function viewerPorts(io: Io, flags: ViewFlags, source: ViewSource): Viewe
       if (source.kind !== 'live') throw new CliError(`a ${source.kind} cannot be changed`)
       return await carriedOut(io, actionFlagsOf(flags), action, io.interrupted)
     },
+  }
+}
+
+/** An event, as it is printed. */
+interface PrintedEvent extends KubeObject {
+  readonly type?: string
+  readonly reason?: string
+  readonly message?: string
+  readonly count?: number
+  readonly lastTimestamp?: string | null
+  readonly eventTime?: string | null
+}
+
+const shownEvents = 20
+
+/** The last events of an object, oldest first. Those of objects without a namespace are in any. */
+async function eventLines(
+  { client }: ClusterConnection,
+  {
+    kind,
+    name,
+    namespace,
+  }: { readonly kind: Target['kind']; readonly name: string; readonly namespace: string | undefined },
+  { interrupted: signal }: Pick<Io, 'interrupted'>,
+): Promise<readonly string[]> {
+  const fieldSelector = `involvedObject.kind=${namedKinds[kind].type.kind},involvedObject.name=${name}`
+  try {
+    const events: readonly PrintedEvent[] = await client.list(kinds.event, {
+      fieldSelector,
+      signal,
+      ...(namespace !== undefined && { namespace }),
+    })
+    const timeOf = ({ lastTimestamp, eventTime }: PrintedEvent) => lastTimestamp ?? eventTime ?? ''
+    const last = events.toSorted((a, b) => (timeOf(a) < timeOf(b) ? -1 : 1)).slice(-shownEvents)
+    const lines = last.map((event) => {
+      const times = (event.count ?? 1) > 1 ? ` (${event.count} times)` : ''
+      return `${timeOf(event)} ${event.type ?? ''} ${event.reason ?? ''}: ${event.message ?? ''}${times}`
+    })
+    return ['', lines.length === 0 ? 'No events' : 'Events:', ...lines]
+  } catch (error) {
+    if (!isKubeError(error)) throw error
+    return ['', `Events are not known: ${error.serverMessage ?? error.message}`]
   }
 }
 

@@ -57,7 +57,7 @@ for (const NO_COLOR of ['', '1'])
       assert.deepEqual(lines.slice(0, 4), head)
       assert.deepEqual(lines.slice(6, 9), [
         '  NAME         POOL  CPU              PODS  TYPE    EUR/H  STATUS  AGE  WHY KEPT',
-        '> n1           web   ████████░░  75%   3/?  small  0.0500  Ready   60m  policy',
+        '> n1           web   ████████░░  75%   3/?  small  0.0500  Ready   60m  Not yet',
         '  節点-🦊      -     ░░░░░░░░░░   0%   0/?  -           ?  Ready   60m',
       ])
       // oxlint-disable-next-line no-control-regex
@@ -76,6 +76,79 @@ test('CON-1 CON-10 at 200x50 there is room for zone, capacity type and labels, w
     assert.match(lines[9] ?? '', /memory 3Gi\/4Gi +████████░░ {2}75%/)
     assert.match(screen.text(), /a\\x1b\[31mb/)
     return Promise.resolve()
+  })
+})
+
+/** Whole screens, without the empty lines between table and foot. */
+const frames: readonly (readonly [columns: number, rows: number, lines: readonly string[]])[] = [
+  [
+    60,
+    16,
+    [
+      '2 nodes  EUR 0.050/hour EUR 36.500/month ?1',
+      'cpu                   1.5/4  37.5% █████████░░░░░░░░░░░░░░░░',
+      '4 pods: 1 pending, 3 running, 3 bound',
+      '0 decisions/min · not paused · next: nothing',
+      '[nodes 2] claims pools pods decisions cost groups   snapsho…',
+      '  NAME     CPU              PODS  TYPE    EUR/H  STATUS  AGE',
+      '> n1       ████████░░  75%   3/?  small  0.0500  Ready   60m',
+      '  節点-🦊  ░░░░░░░░░░   0%   0/?  -           ?  Ready   60m',
+      'kept: Not yet',
+      ': jump  / filter  Enter  Esc  d explain  y YAML  ? help',
+    ],
+  ],
+  [
+    80,
+    24,
+    [
+      ...head,
+      '[nodes 2] claims 1  pools 1  pods 1  decisions 0  cost  groups 0   snapshot of …',
+      '  NAME         POOL  CPU              PODS  TYPE    EUR/H  STATUS  AGE  WHY KEPT',
+      '> n1           web   ████████░░  75%   3/?  small  0.0500  Ready   60m  Not yet',
+      '  節点-🦊      -     ░░░░░░░░░░   0%   0/?  -           ?  Ready   60m',
+      'kept: Not yet',
+      ': command  / filter  Enter down  Esc back  d explain  y YAML  ? help  q quit',
+    ],
+  ],
+  [
+    200,
+    50,
+    [
+      ...head,
+      '[nodes 2] claims 1  pools 1  pods 1  decisions 0  cost  groups 0   snapshot of 2026-11-26T12:00:00Z',
+      '  NAME                      POOL  CPU              PODS  TYPE   ZONE  CAPACITY    EUR/H  STATUS  AGE  WHY KEPT',
+      '> n1                        web   ████████░░  75%   3/?  small  z1    on-demand  0.0500  Ready   60m  Not yet',
+      '  節点-🦊                   -     ░░░░░░░░░░   0%   0/?  -      -     -               ?  Ready   60m',
+      'kept: Not yet',
+      ': command  / filter  Enter down  Esc back  d explain  y YAML  ? help  q quit',
+    ],
+  ],
+]
+for (const [columns, rows, frame] of frames)
+  test(`PGE-13 the frame at ${columns}x${rows}`, async () => {
+    await onScreen({ columns, rows }, (screen) => {
+      const lines = screen.lines()
+      assert.equal(lines.length, rows)
+      assert.deepEqual(
+        lines.filter((line) => line !== ''),
+        frame,
+      )
+      return Promise.resolve()
+    })
+  })
+
+test('PGE-13 keys at 60x16: : jumps, / filters, d describes, y shows YAML, and L opens nothing but says so', async () => {
+  await onScreen({ columns: 60, rows: 16 }, async (screen) => {
+    screen.type('L')
+    await screen.shows((text) => text.includes('there are no logs here: read them with kubectl logs'))
+    screen.type(':po\r')
+    await screen.shows((text) => text.includes('[pods 1]') && text.includes('waits'))
+    screen.type(':nodes\r/n1\r')
+    await screen.shows((text) => text.includes('> n1') && !text.includes('節点'))
+    screen.type('y')
+    await screen.shows((text) => text.includes('yaml of node/n1') && text.includes('apiVersion: v1'))
+    screen.type('qd')
+    await screen.shows((text) => text.includes('explain node/n1') && text.includes('node/n1: It has no NodeClaim'))
   })
 })
 
@@ -209,8 +282,8 @@ test('a decision that is longer than its line is read in full, with what is said
 
 test('a screen that is too small says what it needs, and shows all once it is larger', async () => {
   await onScreen({}, async (screen) => {
-    screen.resize(60, 20)
-    await screen.shows((text) => text.includes('60x20 is too small: 80x24 is needed'))
+    screen.resize(59, 20)
+    await screen.shows((text) => text.includes('59x20 is too small: 60x16 is needed'))
     screen.resize(100, 30)
     await screen.shows((text) => text.includes('> n1'))
   })

@@ -26,17 +26,9 @@ export function nodeColumns(facts: CellFacts): readonly Column<NodeRow>[] {
     ...(facts.hasPricing ? [priceColumn<NodeRow>(facts, 3)] : []),
     { title: 'STATUS', cell: (row) => statusCell(row, facts.nowMs), rank: 2, widest: 28 },
     { title: 'AGE', cell: ({ createdAt }) => text(ageText(createdAt, facts.nowMs)), rank: 8, side: 'right' },
-    { title: 'WHY KEPT', cell: ({ why }) => text(why?.cause), rank: 7 },
+    whyColumn<NodeRow>(7),
     ...labelColumns<NodeRow>(facts),
     { title: 'USED', cell: (row) => usageCell(row, first), rank: 12, side: 'right' },
-    {
-      title: 'REASON',
-      cell: ({ why }) => text(why?.message),
-      rank: 20,
-      isWide: true,
-      widest: 80,
-      cut: 'end',
-    },
   ]
 }
 
@@ -57,14 +49,14 @@ export function claimColumns(facts: CellFacts): readonly Column<ClaimRow>[] {
     ...(facts.hasPricing ? [priceColumn<ClaimRow>(facts, 3)] : []),
     { title: 'AGE', cell: ({ createdAt }) => text(ageText(createdAt, facts.nowMs)), rank: 2, side: 'right' },
     { title: 'POOL', cell: ({ nodePool }) => text(nodePool ?? '-'), rank: 7, widest: 20, cut: 'middle' },
-    { title: 'WHY KEPT', cell: ({ why }) => text(why?.cause), rank: 9 },
+    whyColumn<ClaimRow>(9),
     ...labelColumns<ClaimRow>(facts),
     { title: 'NODECLASS', cell: ({ nodeClass }) => text(nodeClass), rank: 21, isWide: true },
     { title: 'IMAGE', cell: ({ imageId }) => text(imageId), rank: 22, isWide: true, cut: 'middle' },
     { title: 'ID', cell: ({ providerId }) => text(providerId), rank: 23, isWide: true, cut: 'middle' },
     {
       title: 'MESSAGE',
-      cell: ({ waitsMessage, why }) => text(waitsMessage ?? why?.message),
+      cell: ({ waitsMessage }) => text(waitsMessage),
       rank: 24,
       isWide: true,
       widest: 80,
@@ -98,6 +90,11 @@ function usageCell({ usage }: NodeRow, resource: string): Cell {
 function priceColumn<R extends NodeRow | ClaimRow>({ currency }: CellFacts, rank: number): Column<R> {
   const title = `${currency ?? 'PRICE'}/H`
   return { title, cell: ({ pricePerHour }) => text(priceText(pricePerHour)), rank, side: 'right' }
+}
+
+/** A clause; the line below the table has it for the selected row also where this column has no room. */
+function whyColumn<R extends NodeRow | ClaimRow>(rank: number): Column<R> {
+  return { title: 'WHY KEPT', cell: ({ why }) => text(why?.message), rank, widest: 60, cut: 'end' }
 }
 
 function labelColumns<R extends NodeRow | ClaimRow>({ extraLabels }: CellFacts): readonly Column<R>[] {
