@@ -15,8 +15,8 @@ export interface PodGroup {
 export interface ExplainedPod {
   readonly pod: Pod
   readonly explanation: PodExplanation
-  /** Instance types that would hold it: changes of NodePools help pods alike only if these are the same. */
-  readonly holders?: string
+  /** The same for pods that the same instance types would hold: only those are helped by the same changes. */
+  readonly holders?: number
 }
 
 /** Groups pods whose reason and fixes are the same, whatever they request; most pods first (page.md 1). */

@@ -77,10 +77,10 @@ export class PendingExplainer {
     return { ...told, summary: summaryOf(summary, nodes), nodePools, nodes, ...found }
   }
 
-  /** Names of the instance types that would hold the pod, whatever NodePools allow. */
-  holdersOf({ spec, status }: Pod): string {
+  /** The same number for pods that the same instance types would hold, whatever NodePools allow. */
+  holdersOf({ spec, status }: Pod): number {
     this.#types ??= new TypesThatHold(this.#decision.input.pools)
-    return this.#types.namesFor(podRequests(spec, status)).join(' ')
+    return this.#types.groupOf(podRequests(spec, status))
   }
 
   async #missesOf(pod: Pod, limitMs: number): Promise<Misses> {

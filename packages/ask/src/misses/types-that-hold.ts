@@ -6,6 +6,7 @@ export class TypesThatHold {
   /** Cheapest first. */
   readonly #types: readonly { readonly name: string; readonly allocatable: Resources }[]
   readonly #known = new Map<string, readonly string[]>()
+  readonly #groups = new Map<string, number>()
 
   constructor(pools: readonly PoolInput[]) {
     const types = new Map(
@@ -14,6 +15,14 @@ export class TypesThatHold {
     this.#types = [...types.values()]
       .map((type) => ({ name: type.name, price: cheapest(type), allocatable: allocatableOf(type) }))
       .toSorted((a, b) => a.price - b.price || (a.name < b.name ? -1 : 1))
+  }
+
+  /** The same number for all requests that the same types hold. */
+  groupOf(requests: Resources): number {
+    const names = this.namesFor(requests).join(' ')
+    const group = this.#groups.get(names) ?? this.#groups.size
+    this.#groups.set(names, group)
+    return group
   }
 
   /** Names of the types that hold the requests, cheapest first; those of unknown price last. */

@@ -166,7 +166,10 @@ test('what is not there cannot be deleted or scaled', () => {
 })
 
 test('PGE-1 the price before a change is that of what is there, not of what pending pods will get', async () => {
-  const now = aSnapshot([pool, ...aClaimedNode('n1', pool, small), aPending('web', { cpu: '8' })], [small, large])
+  const now = aSnapshot(
+    [pool, ...aClaimedNode('n1', pool, small), aPending('web', { cpu: '8' })],
+    [small, large],
+  )
   const { nodes, priceAfter, priceBefore } = await simulate(now, now)
   assert.equal(nodes.addedAnyway[0]?.count, 1)
   assert.deepEqual([priceBefore.pricePerHour, priceAfter.pricePerHour], [0.1, 0.5])
