@@ -411,3 +411,20 @@ test('an update that shares most with what is stored still loses unknown fields 
   const bad = await api.merge(path, { metadata: { labels: { 'no good': 'x' } } })
   assert.equal(bad.status, 422)
 })
+
+test('PGE-17 a pod of a ServiceAccount that does not exist is refused as kube-apiserver does', async () => {
+  const api = new TestServer()
+  const pod = { ...aPod('p'), spec: { ...aPod('p').spec, serviceAccountName: 'robot' } }
+  const { status, body } = await api.call('POST', podsPath, pod)
+  assert.deepEqual(
+    [status, body.reason, body.message],
+    [
+      403,
+      'Forbidden',
+      'pods "p" is forbidden: error looking up service account default/robot: serviceaccount "robot" not found',
+    ],
+  )
+  const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'robot' } }
+  assert.equal((await api.call('POST', '/api/v1/namespaces/default/serviceaccounts', account)).status, 201)
+  assert.equal((await api.call('POST', podsPath, pod)).status, 201)
+})

@@ -89,6 +89,7 @@ function admitPod(ctx: ServerContext, served: Served, object: StoredObject): Sto
   const pod = withRuntimeClass(ctx, served, withLimitRangeDefaults(ctx, object as unknown as Pod))
   const { serviceAccountName } = pod.spec as { readonly serviceAccountName?: string }
   const serviceAccount = serviceAccountName || 'default'
+  refuseWithoutAccount(ctx, served, pod.metadata, serviceAccount)
   const spec = {
     ...withoutDisabledFields(ctx, pod.spec),
     ...priorityOf(ctx, served, pod),
@@ -97,6 +98,19 @@ function admitPod(ctx: ServerContext, served: Served, object: StoredObject): Sto
     serviceAccount,
   }
   return { ...object, metadata: pod.metadata, spec, status: withGates(ctx, spec, object['status']) }
+}
+
+/** The account `default` comes with its namespace a moment later, and pods need not wait for it here. */
+function refuseWithoutAccount(
+  ctx: ServerContext,
+  served: Served,
+  { name, namespace }: Pod['metadata'],
+  account: string,
+): void {
+  if (account === 'default') return
+  if (ctx.store.collection('serviceaccounts').get(keyOf(namespace, account)) !== undefined) return
+  const why = `error looking up service account ${namespace ?? ''}/${account}: serviceaccount "${account}" not found`
+  throw forbidden(served.definition, name, why)
 }
 
 /** A pod with scheduling gates gets its condition at once. */
