@@ -76,6 +76,10 @@ test('PGE-15 a second start in one directory has a kubeconfig of its own, and le
     kubectlOut(cwd, ['--kubeconfig', config, 'get', 'namespaces', '-o', 'name'], '')
   for (const config of ['.tenon/kubeconfig', '.tenon/2/kubeconfig'])
     assert.match(await names(config), /namespace\/kube-system/)
+  const versions = JSON.parse(await kubectlOut(cwd, ['version', '-o', 'json'], '')) as {
+    readonly serverVersion: { readonly gitVersion: string }
+  }
+  assert.equal(versions.serverVersion.gitVersion, 'v1.36.0', 'PGE-17 the version that is imitated')
   await interrupted(second)
   assert.match(await names('.tenon/kubeconfig'), /namespace\/kube-system/)
   const third = await startCluster(t, cwd, 'up', '--no-apply')

@@ -1,6 +1,6 @@
 /** Groups pending pods with equal reasons and fixes (ask.md 2, page.md 1). */
 import { controllerOf, type Pod } from '@tenon/api'
-import type { PodExplanation } from './pod.ts'
+import type { ExplainedPod, PodExplanation } from './pod.ts'
 
 /** Pods with the same reason and the same fixes. */
 export interface PodGroup {
@@ -10,13 +10,6 @@ export interface PodGroup {
   readonly workloads: readonly { readonly name: string; readonly pods: number }[]
   /** The explanation of the first pod. */
   readonly example: PodExplanation
-}
-
-export interface ExplainedPod {
-  readonly pod: Pod
-  readonly explanation: PodExplanation
-  /** The same for pods that the same instance types would hold: only those are helped by the same changes. */
-  readonly holders?: number
 }
 
 /** Groups pods whose reason and fixes are the same, whatever they request; most pods first (page.md 1). */

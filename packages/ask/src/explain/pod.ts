@@ -7,7 +7,6 @@ import type { Study } from '../study/study.ts'
 import { type AsOf, asOf } from './as-of.ts'
 import { type ClaimPhase, claimPhase } from './claim-phase.ts'
 import { PendingExplainer, type PendingExplanation, type PendingOptions } from './pending.ts'
-import type { ExplainedPod } from './gathered.ts'
 import { PodGroupExplainer } from './pod-group.ts'
 import { holdsOf, type PodHold } from './running-pod.ts'
 
@@ -39,6 +38,13 @@ export interface PodExplanation {
   readonly decision?: JournalEntry
   readonly holds?: readonly PodHold[]
   readonly pending?: PendingExplanation
+}
+
+export interface ExplainedPod {
+  readonly pod: Pod
+  readonly explanation: PodExplanation
+  /** The same for pods that the same instance types would hold: only those are helped by the same changes. */
+  readonly holders?: number
 }
 
 /** Explains the pods of one snapshot. The decision about pending pods is made on first use. */

@@ -21,7 +21,7 @@ import {
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { callWebhook } from './call-webhook.ts'
-import { defaultPorts } from './flags.ts'
+import { defaultPorts, imitatedVersion } from './flags.ts'
 import { takeClusterFolder, type TakenFolder, takeFolder } from './folder.ts'
 import type { ChosenCloud } from './simulated-cloud.ts'
 
@@ -37,7 +37,7 @@ export interface ClusterPorts {
   readonly dataDir?: string
   /** Milliseconds that every simulated instance takes to boot; absent: a few seconds, random for each. */
   readonly bootDelay?: number
-  /** Absent: see {@link DevClusterOptions.gitVersion}. */
+  /** Absent: {@link imitatedVersion}. */
   readonly kubernetesVersion?: string
   /** See {@link SimulationPace.isHurried}. */
   readonly isHurried?: boolean
@@ -101,7 +101,7 @@ export async function startCluster(
       ...deps,
       credentials,
       ...(data.initial && { initial: data.initial }),
-      ...(options.kubernetesVersion !== undefined && { gitVersion: options.kubernetesVersion }),
+      gitVersion: options.kubernetesVersion ?? imitatedVersion,
       callWebhook,
       keepsInstances: options.dataDir !== undefined,
       simulator: simulator.cloud({

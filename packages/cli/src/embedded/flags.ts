@@ -32,6 +32,9 @@ export function usually(number: number): string {
 /** Default ports of the embedded cluster. */
 export const defaultPorts = { api: 16_443, cloud: 16_080 } as const
 
+/** Kinds, defaults and refusals of the embedded cluster are those of this version. */
+export const imitatedVersion = 'v1.36.0'
+
 export const kubernetesVersionText =
   'version of Kubernetes that the embedded cluster reports, and whose rules it follows where versions differ, such as 1.36 or v1.36.3'
 

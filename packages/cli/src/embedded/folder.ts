@@ -1,5 +1,5 @@
 /** Folders that one running cluster has to itself: that of its kubeconfig, and that of its data (page.md 3). */
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { kill, pid as ownPid } from 'node:process'
 
@@ -38,17 +38,30 @@ function taken(path: string): TakenFolder {
 async function take(path: string): Promise<number | undefined> {
   const lock = join(path, lockName)
   await mkdir(path, { recursive: true, mode: 0o700 })
-  for (;;) {
-    try {
-      await writeFile(lock, String(ownPid), { flag: 'wx' })
-      return undefined
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  // Written before it gets its name: nobody sees a lock without an ID.
+  const written = `${lock}-${ownPid}`
+  await writeFile(written, String(ownPid))
+  try {
+    for (;;) {
+      if (await isLinked(written, lock)) return undefined
+      const holder = Number(await readFile(lock, 'utf8').catch(() => ''))
+      if (isRunning(holder)) return holder
+      // Left by a process that was killed.
+      await rm(lock, { force: true })
     }
-    const holder = Number(await readFile(lock, 'utf8').catch(() => ''))
-    if (isRunning(holder)) return holder
-    // Left by a process that was killed.
-    await rm(lock, { force: true })
+  } finally {
+    await rm(written, { force: true })
+  }
+}
+
+/** @returns false if there is such a file already. */
+async function isLinked(from: string, to: string): Promise<boolean> {
+  try {
+    await link(from, to)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
   }
 }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Pod } from '@tenon/api'
-import { type NewClaim, type PodReason, renderPodReason, type TemplateReason } from '@tenon/engine'
+import { type PodReason, renderPodReason, type TemplateReason } from '@tenon/engine'
 import type { UnreadyPool } from './input/eligible-pools.ts'
 import { type OutlookCode, outlookCases, podOutlooks, waitingByCode } from './pod-outlook.ts'
 
@@ -13,7 +13,7 @@ const pod: Pod = {
   spec: { containers: [] },
 }
 const atMs = Date.parse('2026-11-30T12:00:00Z')
-const claim = { nodePool: 'blue', instanceTypes: ['small'], pods: [pod] } as unknown as NewClaim
+const claim = { nodePool: 'blue', instanceTypes: ['small'], pods: [pod] }
 
 type Decided = Parameters<typeof podOutlooks>[0]
 const nothing: Decided = {

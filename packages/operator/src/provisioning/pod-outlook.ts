@@ -5,6 +5,7 @@
 import type { Pod } from '@tenon/api'
 import {
   type Deferral,
+  type NewClaim,
   type PodReason,
   renderDeviceOffer,
   renderPodReason,
@@ -69,8 +70,13 @@ export interface PodOutlook {
 
 interface Decided {
   readonly input: Pick<GatheredInput, 'ignored' | 'refused'>
-  readonly result: Pick<SchedulingResult, 'claims' | 'deferred' | 'failures' | 'placements' | 'undecided'>
+  readonly result: Pick<SchedulingResult, 'failures' | 'placements' | 'undecided'> & {
+    readonly claims: readonly DecidedClaim[]
+    readonly deferred: readonly { readonly claim: DecidedClaim; readonly because: Deferral }[]
+  }
 }
+
+type DecidedClaim = Pick<NewClaim, 'instanceTypes' | 'nodePool' | 'pods'>
 
 /** What a decision means for each of its pods, by UID; rendered when it is read. */
 export function podOutlooks(
