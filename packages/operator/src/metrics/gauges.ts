@@ -65,6 +65,10 @@ export class KeptGauge extends Gauge {
     this.#kept.delete(owner)
   }
 
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
   /** Lets go of all series; from now on it keeps none. */
   close(): void {
     this.#isClosed = true

@@ -100,7 +100,7 @@ async function shown(detail: 'full' | 'reduced', size = nodes) {
   await podMetrics.run()
   await nodeMetrics.run()
   await new NodePoolMetrics({ caches, state, metrics: metrics.cluster }).run()
-  return { cluster, metrics, nodeMetrics }
+  return { cluster, metrics, nodeMetrics, podMetrics }
 }
 
 /** The page as a client has it. */
@@ -224,11 +224,12 @@ test('SCA-14 with reduced detail there are hardly any series, as many for 100 no
 })
 
 test('SCA-5 when memory runs short, full detail becomes reduced detail, and stays so', async () => {
-  const { metrics, nodeMetrics } = await shown('full')
+  const { metrics, nodeMetrics, podMetrics } = await shown('full', 100)
   reduceDetail(metrics.registry)
   await nodeMetrics.run()
+  await podMetrics.run()
   const text = await metrics.registry.metrics()
   assert.doesNotMatch(text, /ip-10-0-|web-\d/)
-  const reduced = await shown('reduced')
+  const reduced = await shown('reduced', 100)
   assert.deepEqual(seriesOf(text), seriesOf(await reduced.metrics.registry.metrics()))
 })

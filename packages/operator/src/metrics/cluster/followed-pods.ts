@@ -105,6 +105,11 @@ export class FollowedPods implements PodFigures {
   }
 
   *bringUpToDate(gauge: KeptGauge): Generator<undefined, void, undefined> {
+    if (gauge.isClosed) {
+      this.#changed.clear()
+      this.#labels.clear()
+      return
+    }
     for (const [uid, pod] of this.#changed) {
       this.#changed.delete(uid)
       this.#showState(gauge, pod)
