@@ -57,7 +57,8 @@ const diverseReferences: Readonly<Record<number, Reference>> = {
   10_000: { ms: 29_800, nodes: 2000 },
 }
 
-const diverseRow = (count: number): Workload => ({
+/** So many diverse pods for an empty cluster. */
+export const diverseRow = (count: number): Workload => ({
   name: `diverse(${count})`,
   pods: count,
   preferences: 'Respect',
