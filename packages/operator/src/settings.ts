@@ -122,6 +122,8 @@ export interface Policy {
   readonly readsAnnotations: boolean
   /** Nodes are repaired as wanted.md 2 says: the replacement first where the kubelet reports, and never whole zones. */
   readonly plansRepairs: boolean
+  /** A node that leaves says so every five minutes, not every two, so that thousands do not fill the API server. */
+  readonly repeatsLess: boolean
   /** When memory runs short, metrics go on with reduced detail (scale.md 2). */
   readonly reducesMetrics: boolean
   /** Only observes while another controller writes NodeClaims of the same NodePools. */
@@ -142,6 +144,7 @@ const policies: Readonly<Record<Settings['compatibility'], Policy>> = {
     judgesBudgets: true,
     readsAnnotations: true,
     plansRepairs: true,
+    repeatsLess: true,
     reducesMetrics: true,
     standsBack: true,
   },
@@ -158,6 +161,7 @@ const policies: Readonly<Record<Settings['compatibility'], Policy>> = {
     judgesBudgets: false,
     readsAnnotations: false,
     plansRepairs: false,
+    repeatsLess: false,
     reducesMetrics: false,
     standsBack: false,
   },

@@ -23,6 +23,7 @@ import { type Catalogue, nodePrice } from './catalogue.ts'
 import { groupObstacles, type GroupUnit, groupUnits, unitObstacle } from './group-units.ts'
 import { type DisruptionClass, nodeObstacles, type Obstacle, podObstacles } from './obstacles.ts'
 import type { Caches } from '../state/caches.ts'
+import { policyOf, type Settings } from '../settings.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 
 interface Dependencies {
@@ -42,6 +43,7 @@ interface Dependencies {
   readonly provider: PoolRules
   readonly events: EventRecorder
   readonly clock: Clock
+  readonly settings: Pick<Settings, 'compatibility'>
 }
 
 /** Whether nodes with pods of a group that must run together are examined one by one, or all of them as a unit. */
@@ -58,6 +60,8 @@ export interface Scope {
 
 /** Instances examined between two yields to the event loop. */
 const nodesPerStep = 16
+/** How often a node that leaves says so. */
+const leavingEventMs = 5 * 60_000
 /** Longest time until a candidate is examined again. */
 const nextLookMs = 5 * 60_000
 
@@ -97,14 +101,16 @@ export class CandidateFinder {
     scope: Scope,
     isWanted: (stateNode: StateNode) => boolean,
   ): Generator<undefined, readonly Candidate[], undefined> {
-    const { events, state } = this.#deps
+    const { events, settings, state } = this.#deps
+    const ofLeaving = policyOf(settings).repeatsLess ? { dedupeTtlMs: leavingEventMs } : {}
     const candidates: Candidate[] = []
     const all = state.stateNodes()
     for (const [at, stateNode] of (scope.among?.(all) ?? all).entries()) {
       if (at % nodesPerStep === 0) yield
       const found = isWanted(stateNode) ? candidateOf(this.#deps, stateNode, catalogue, scope) : undefined
       if (found === undefined) continue
-      if ('by' in found) reportBlocked(events, stateNode, found.text)
+      if ('by' in found)
+        reportBlocked(events, stateNode, found.text, stateNode.isMarkedForDeletion ? ofLeaving : {})
       else candidates.push(found)
     }
     return candidates
