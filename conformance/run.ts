@@ -43,7 +43,13 @@ const alone: ReadonlySet<string> = new Set([
 /** More than these failed because of the change, not because of the host. */
 const mostRunAgain = 3
 /** These start their own control plane, with features that others do without. */
-const selfMade: ReadonlySet<string> = new Set(['gangs', 'gang-features', 'gates', 'upgrade'])
+const selfMade: ReadonlySet<string> = new Set([
+  'gangs',
+  'gang-features',
+  'gates',
+  'scheduler-profile',
+  'upgrade',
+])
 /**
  * Run only if they are named. The results for Cluster API change only with its pinned version; gangs take
  * minutes in which nothing else can run; requests take minutes of mere waiting; an upgrade needs two versions;

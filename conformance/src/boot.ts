@@ -15,6 +15,8 @@ export interface Features {
   readonly gates: readonly string[]
   /** Additional API versions to serve, such as `scheduling.k8s.io/v1alpha2`. */
   readonly apis: readonly string[]
+  /** Arguments of kube-scheduler's plugins in its only profile, by plugin. */
+  readonly schedulerPlugins?: Readonly<Record<string, object>>
 }
 
 const standardFeatures: Features = { gates: [], apis: [] }
@@ -46,7 +48,15 @@ const startTimeoutMs = 3 * 60_000
 const defaultServiceAccount = '/api/v1/namespaces/default/serviceaccounts/default'
 
 /** The entries that a control plane creates in its folder. */
-export const folderEntries = ['etcd', 'pki', 'logs', 'kwok', 'audit-policy.json', 'kubeconfig'] as const
+export const folderEntries = [
+  'etcd',
+  'pki',
+  'logs',
+  'kwok',
+  'audit-policy.json',
+  'scheduler.json',
+  'kubeconfig',
+] as const
 
 /**
  * Starts etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok and waits until pods can be
@@ -104,7 +114,7 @@ async function bootSteps(options: BootOptions, signal: AbortSignal): Promise<Boo
   // Before, its rights do not exist, and kube-controller-manager ends when it is refused for 10 s.
   await waitForPath(probe, '/readyz', signal)
   start('kube-controller-manager', [...controllerManagerArguments(credentials), ...gates])
-  start('kube-scheduler', [...schedulerArguments(credentials), ...gates])
+  start('kube-scheduler', [...schedulerArguments(credentials, folder, features), ...gates])
   const stages = join(folder, 'kwok', 'stages.yaml')
   writeFileSync(stages, kwokStages(version))
   // Otherwise kwok also reads a configuration in the user's home.
@@ -172,8 +182,24 @@ function controllerManagerArguments(credentials: Credentials): string[] {
   ]
 }
 
-function schedulerArguments(credentials: Credentials): string[] {
-  return [`--kubeconfig=${credentials.kubeconfigs.scheduler}`, ...singleReplica]
+function schedulerArguments(
+  { kubeconfigs: { scheduler: kubeconfig } }: Credentials,
+  folder: string,
+  { schedulerPlugins }: Features,
+): string[] {
+  if (schedulerPlugins === undefined) return [`--kubeconfig=${kubeconfig}`, ...singleReplica]
+  const configuration = join(folder, 'scheduler.json')
+  const pluginConfig = Object.entries(schedulerPlugins).map(([name, args]) => ({ name, args }))
+  const content = {
+    apiVersion: 'kubescheduler.config.k8s.io/v1',
+    kind: 'KubeSchedulerConfiguration',
+    clientConnection: { kubeconfig, qps: 200, burst: 400 },
+    leaderElection: { leaderElect: false },
+    profiles: [{ schedulerName: 'default-scheduler', pluginConfig }],
+  }
+  writeFileSync(configuration, JSON.stringify(content))
+  // With a file, flags for what it can say do not count.
+  return [`--config=${configuration}`, '--secure-port=0']
 }
 
 /** No lease, no port, and no client-side rate limit below the API server's own. */

@@ -126,7 +126,7 @@ describe('the scheduler configuration', () => {
       `${inStrategy}.resources[0].name must be the name of a resource such as cpu or nvidia.com/gpu`,
     ],
     [
-      { type: 'MostAllocated', resources: [{ name: 'cpu', weight: 1e309 }] },
+      { type: 'MostAllocated', resources: [{ name: 'cpu', weight: Infinity }] },
       `${inStrategy}.resources[0].weight must be an integer from 1 to 100`,
     ],
     [

@@ -48,9 +48,9 @@ const integerIn = (least: number, most: number) =>
     `an integer from ${least} to ${most}`,
     (value) => Number.isInteger(value) && (value as number) >= least && (value as number) <= most,
   )
-const points = listOf(onlyFields({ utilization: integerIn(0, 100), score: integerIn(0, 10) }))
+const shapePoints = listOf(onlyFields({ utilization: integerIn(0, 100), score: integerIn(0, 10) }))
 const shape: Shape = (value, at) => {
-  points(value, at)
+  shapePoints(value, at)
   if (!Array.isArray(value)) return
   const rising = plain('of a higher utilization than the one before', () => false)
   if (value.length === 0) plain('a list of at least one point', () => false)(value, at)
