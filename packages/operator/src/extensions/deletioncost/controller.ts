@@ -2,7 +2,7 @@
  * `pod.deletioncost`: lets ReplicaSets that are scaled in delete the pods of those nodes first that consolidation would
  * remove next (wanted.md 7). All it knows is in annotations of pods, so it is the same after a restart.
  */
-import { controllerOf, kinds, type Pod } from '@tenon/api'
+import { controllerOf, kinds, labels, type Pod } from '@tenon/api'
 import { savingsOrder } from '@tenon/engine/consolidation'
 import { isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { type Clock, inSlices, type Logger, rfc3339, type Slicing } from '@tenon/runtime'
@@ -16,6 +16,7 @@ import type { Caches } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import { consolidateAfterMs } from '../../state/nodepools/managed-pool.ts'
 import type { ObservedPools } from '../../state/nodepools/observed-pools.ts'
+import { labelsOf, type StateNode } from '../../state/nodes/state-node.ts'
 import { deletionCostAnnotation, isActive } from '../../state/pods/pods.ts'
 import { deletionCosts } from './deletion-costs.ts'
 import { hasForeignCost, ownCost, writtenAnnotation } from './own-cost.ts'
@@ -80,38 +81,42 @@ export class PodDeletionCosts implements SingletonSpec {
         pods: failures.length,
         error: failures[0],
       })
-    // Most likely a right is missing.
-    if (failures.length > 0 && failures.length === now.length) this.#writes = []
-    return { kind: 'after', delayMs: this.#writes.length > 0 ? passMs : planMs }
+    // Perhaps a right is missing, or only the pods of one namespace are refused: others follow, slowly.
+    const isRefused = failures.length > 0 && failures.length === now.length
+    return { kind: 'after', delayMs: this.#writes.length > 0 && !isRefused ? passMs : planMs }
   }
 
   async #plan(signal: AbortSignal): Promise<readonly Write[]> {
-    const { catalogue, slicing, state } = this.#deps
-    const stateNodes = state.stateNodes()
-    await inSlices(state.podsOnNodes.reading(stateNodes), slicing)
+    const { catalogue, observed, slicing, state } = this.#deps
+    const stateNodes = state
+      .stateNodes()
+      .filter((each) => each.claim && each.node && !observed.has(labelsOf(each)[labels.nodePool] ?? ''))
+    if (stateNodes.length === 0) return []
+    await inSlices(state.podsOnNodes.reading(state.stateNodes()), slicing)
     const listed = await catalogue.read(signal)
-    const found = await inSlices(this.#consolidated(listed), slicing)
+    const found = await inSlices(this.#consolidated(stateNodes, listed), slicing)
     const leaving = found.toSorted((a, b) => savingsOrder(a, b) || (a.name < b.name ? -1 : 1))
-    const going = stateNodes.filter(({ claim, isMarkedForDeletion }) => claim && isMarkedForDeletion)
-    const order = [...going, ...leaving].flatMap(({ node }) => node?.metadata.name ?? [])
+    const going = stateNodes.filter(({ isMarkedForDeletion }) => isMarkedForDeletion)
+    const namesOf = (nodes: readonly StateNode[]) => nodes.flatMap(({ node }) => node?.metadata.name ?? [])
+    const order = namesOf([...going, ...leaving])
     // Pods elsewhere belong to other controllers, or to nobody.
-    const managed = new Set(
-      stateNodes.flatMap(({ claim, node }) => (claim && node ? [node.metadata.name] : [])),
-    )
+    const managed = new Set(namesOf(stateNodes))
     return inSlices(this.#planned(order.slice(0, mostNodes), managed), slicing)
   }
 
   /** Nodes that consolidation may remove, now or once what holds them ends by itself. */
-  *#consolidated(listed: Catalogue): Generator<undefined, readonly Candidate[], undefined> {
-    const { candidates, observed, state } = this.#deps
+  *#consolidated(
+    stateNodes: readonly StateNode[],
+    listed: Catalogue,
+  ): Generator<undefined, readonly Candidate[], undefined> {
+    const { candidates } = this.#deps
     const found: Candidate[] = []
-    for (const [at, stateNode] of state.stateNodes().entries()) {
+    for (const [at, stateNode] of stateNodes.entries()) {
       if (at % nodesPerStep === 0) yield
       const candidate = stateNode.isMarkedForDeletion ? undefined : candidates.described(stateNode, listed)
       if (candidate === undefined) continue
       const { pool } = candidate
       if (pool.spec.replicas !== undefined || !Number.isFinite(consolidateAfterMs(pool))) continue
-      if (observed.has(pool.metadata.name)) continue
       if (![...candidates.obstacles(stateNode, listed)].some(isLasting)) found.push(candidate)
     }
     return found
