@@ -18,6 +18,11 @@ const paths: Readonly<Record<string, string>> = {
   PodGroup: '/apis/scheduling.k8s.io/v1alpha2/namespaces/default/podgroups',
   Job: '/apis/batch/v1/namespaces/default/jobs',
   Pod: '/api/v1/namespaces/default/pods',
+  PodTemplate: '/api/v1/namespaces/default/podtemplates',
+  CapacityBuffer: '/apis/autoscaling.x-k8s.io/v1beta1/namespaces/default/capacitybuffers',
+  CapacityQuota: '/apis/autoscaling.x-k8s.io/v1beta1/capacityquotas',
+  ClusterAPINodeClass: '/apis/karpenter.cluster.x-k8s.io/v1alpha1/clusterapinodeclasses',
+  MachineDeployment: '/apis/cluster.x-k8s.io/v1beta2/namespaces/default/machinedeployments',
   Deployment: '/apis/apps/v1/namespaces/default/deployments',
   PodDisruptionBudget: '/apis/policy/v1/namespaces/default/poddisruptionbudgets',
 }
