@@ -151,7 +151,12 @@ export const indexes = {
 } as const
 
 /** Is told of each state of a NodeClaim or NodePool, with its managed fields, and of what is kept of it and was before. */
-type Writing = (kind: string, object: NodeClaim | NodePool, kept: object, before: object | undefined) => void
+type Writing = (
+  kind: string,
+  object: NodeClaim | NodePool,
+  kept: NodeClaim | NodePool,
+  before: object | undefined,
+) => void
 
 /** Most changes are changes of pods, and the batch window is much longer than this. */
 const podGatherMs = 50

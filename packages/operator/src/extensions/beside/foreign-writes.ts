@@ -34,7 +34,7 @@ interface Entry {
 
 /** Entries that cannot be read prove nothing. */
 function entriesOf({ metadata }: KubeObject): readonly Entry[] {
-  const entries: unknown = metadata.managedFields
+  const entries: unknown = isRecord(metadata) ? metadata.managedFields : undefined
   if (!Array.isArray(entries)) return []
   return entries.flatMap((entry: unknown) => {
     if (!isRecord(entry)) return []

@@ -79,37 +79,36 @@ export class OtherControllers implements WorkGate {
 
   /**
    * Judges a state of an object as it enters the cache.
-   * @param object with its managed fields.
-   * @param kept what the cache keeps of it, now and before.
+   * @param object as it was read, with its managed fields; it may have any shape.
+   * @param kept what the cache keeps of it, and kept before.
    */
   readonly seen = (
     type: string,
     object: NodeClaim | NodePool,
-    kept: object,
+    kept: NodeClaim | NodePool,
     before: object | undefined,
   ): void => {
     const times = statusTimes(object)
+    const previous = before && (this.#statusTimes.get(before) ?? times)
     this.#statusTimes.set(kept, times)
     const { clock, settings } = this.#deps
     if (this.#fromMs === undefined || clock.now() < this.#fromMs) return
-    if (settings.nodePools !== undefined && !isServedBy(settings.nodePools, object)) return
-    for (const write of this.#foreignWrites(type, object, before, times)) this.#prove(write)
+    if (settings.nodePools !== undefined && !isServedBy(settings.nodePools, kept)) return
+    for (const write of this.#foreignWrites(type, object, times, previous)) this.#prove(write)
   }
 
   #foreignWrites(
     type: string,
     object: NodeClaim | NodePool,
-    before: object | undefined,
     times: StatusTimes,
+    previous: StatusTimes | undefined,
   ): readonly ForeignWrite[] {
     const key = keyOf(type, object.metadata.name)
-    if (before !== undefined)
-      return statusWrites(
-        `${type} ${object.metadata.name}`,
-        times,
-        this.#statusTimes.get(before) ?? times,
-      ).filter((write) => write.manager !== ownManager || !this.#explains(key, write))
-    const creator = 'template' in object.spec || this.#ownWrites.has(key) ? undefined : creatorOf(object)
+    if (previous !== undefined)
+      return statusWrites(`${type} ${object.metadata.name}`, times, previous).filter(
+        (write) => write.manager !== ownManager || !this.#explains(key, write),
+      )
+    const creator = type === 'NodePool' || this.#ownWrites.has(key) ? undefined : creatorOf(object)
     return creator === undefined ? [] : [creator]
   }
 
@@ -153,7 +152,8 @@ export class OtherControllers implements WorkGate {
   }
 
   async #writing<T>(kind: string, name: string | undefined, write: () => Promise<T>): Promise<T> {
-    if (name === undefined || (kind !== 'NodeClaim' && kind !== 'NodePool')) return await write()
+    const isJudged = kind === 'NodeClaim' || kind === 'NodePool'
+    if (name === undefined || !isJudged || this.#isWaiting) return await write()
     const key = keyOf(kind, name)
     this.#note(key, undefined)
     try {
