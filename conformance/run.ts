@@ -52,7 +52,7 @@ const selfMade: ReadonlySet<string> = new Set([
 ])
 /**
  * Run only if they are named. The results for Cluster API change only with its pinned version; gangs take
- * minutes in which nothing else can run; requests take minutes of mere waiting; an upgrade needs two versions;
+ * minutes in which nothing else can run; requests take minutes of mere waiting, as does what users have asked for; an upgrade needs two versions;
  * what depends on versions is played every night.
  */
 const onDemand: ReadonlySet<string> = new Set([
@@ -63,6 +63,7 @@ const onDemand: ReadonlySet<string> = new Set([
   'provisioning-requests',
   'upgrade',
   'versions',
+  'wanted',
 ])
 
 /** What a minor other than the default and the newest plays when no file is named, and since when (docs/design/0012). */

@@ -1,4 +1,4 @@
-/** Surges, quotas and repair on a real control plane (wanted.md 1 to 4), with an observer that watches pods and nodes. */
+/** Surges, quotas and repair on a real control plane (quotas.md 1, wanted.md 2, 3), with an observer that watches pods and nodes. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,9 +13,9 @@ import {
   type KubeObject,
   type NodeClaim,
   type NodePool,
+  type Pod,
   type PodSpec,
   parseResources,
-  type ResourceType,
 } from '@tenon/api'
 import { createKubeClient, isKubeError, loadKubeConfig } from '@tenon/kube'
 import { defaultSettings } from '@tenon/operator'
@@ -25,7 +25,7 @@ import { ClusterAutoscalerProcess } from '../src/cluster-autoscaler-process.ts'
 import { ExoscaleMirror } from '../src/exoscale-mirror.ts'
 import { applyCrds } from '../src/scheduling-proof/autoscaler.ts'
 import { deployment, proofKinds } from '../src/scheduling-proof/objects.ts'
-import { aDeployment, Cluster, sharedControlPlane, until } from './cluster.ts'
+import { aDeployment, Cluster, sharedControlPlane, type TestObject, until } from './cluster.ts'
 import { DrainStand } from './drain-stand.ts'
 
 const seconds = 1000
@@ -33,6 +33,8 @@ const namespace = 'default'
 /** No kubelet writes it, so that nobody but the test changes it. */
 const failing = 'DiskFailing'
 
+const isPodReady = ({ status }: Pod) =>
+  (status?.conditions ?? []).some((each) => each.type === 'Ready' && each.status === 'True')
 const inDefault = (name: string) => ({ namespace, name })
 const ignoringGone = (error: unknown) => {
   if (!isKubeError(error, 'notFound')) throw error
@@ -80,7 +82,7 @@ describe('the controller', () => {
   const claims = (): readonly NodeClaim[] => stand.operator.caches.nodeClaims.list()
   const names = () => claims().map(({ metadata }) => metadata.name)
   const running = (app: string) =>
-    stand.pods.list().filter((pod) => pod.metadata.labels?.['app'] === app && isConditionTrue(pod, 'Ready'))
+    stand.pods.list().filter((pod) => pod.metadata.labels?.['app'] === app && isPodReady(pod))
   const reached = async (what: string, isDone: () => boolean, withinSeconds = 180) => {
     const isReached = await stand.wait(isDone, stand.clock.now() + withinSeconds * seconds)
     assert.ok(isReached, `not within ${withinSeconds} s: ${what}`)
@@ -96,7 +98,7 @@ describe('the controller', () => {
     await stand.client.create(type, {
       ...object,
       metadata: { ...object.metadata, annotations },
-    } as KubeObject)
+    })
   }
   const remove = async (...apps: readonly string[]) => {
     for (const name of apps)
@@ -191,8 +193,8 @@ describe('the controller', () => {
     })
     await create('crowd', 12, '1')
     const events = async (): Promise<readonly string[]> => {
-      const all = await stand.client.list(
-        kinds.event as ResourceType<KubeObject & { readonly message?: string }>,
+      const all: readonly (KubeObject & { readonly message?: string })[] = await stand.client.list(
+        kinds.event,
       )
       return all.map(({ message = '' }) => message)
     }
@@ -255,6 +257,31 @@ describe('the controller', () => {
   })
 })
 
+const rbac = 'rbac.authorization.k8s.io'
+/** As the chart grants them; the stock manifest has none. */
+const rightsOfQuotas: readonly TestObject[] = [
+  {
+    apiVersion: `${rbac}/v1`,
+    kind: 'ClusterRole',
+    metadata: { name: 'cluster-autoscaler-quotas' },
+    rules: [
+      {
+        apiGroups: ['autoscaling.x-k8s.io'],
+        resources: ['capacityquotas'],
+        verbs: ['watch', 'list', 'get'],
+      },
+      { apiGroups: ['autoscaling.x-k8s.io'], resources: ['capacityquotas/status'], verbs: ['update'] },
+    ],
+  } as TestObject,
+  {
+    apiVersion: `${rbac}/v1`,
+    kind: 'ClusterRoleBinding',
+    metadata: { name: 'cluster-autoscaler-quotas' },
+    roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'cluster-autoscaler-quotas' },
+    subjects: [{ kind: 'ServiceAccount', name: 'cluster-autoscaler', namespace: 'kube-system' }],
+  } as TestObject,
+]
+
 describe('the Cluster Autoscaler mode', () => {
   test('WNT-8 scale-up stops at a quota, and the status ConfigMap says so', async () => {
     const clock = new SystemClock()
@@ -290,10 +317,16 @@ describe('the Cluster Autoscaler mode', () => {
     const autoscaler = new ClusterAutoscalerProcess({
       controlPlane,
       folder,
-      args: ['--cloud-provider=exoscale', '--scan-interval=2s', '--scale-down-enabled=false'],
+      args: [
+        '--cloud-provider=exoscale',
+        '--scan-interval=2s',
+        '--scale-down-enabled=false',
+        '--capacity-quotas-enabled',
+      ],
       environment: mirror.environment,
     })
     try {
+      for (const object of rightsOfQuotas) await cluster.create(object)
       await admin.create(autoscalingKinds.capacityQuota, aQuota({ nodes: '3' }))
       await until('the first node is there', 60, async () => (await cluster.list('v1', 'Node')).length === 1)
       autoscaler.start()
@@ -332,6 +365,8 @@ describe('the Cluster Autoscaler mode', () => {
       await autoscaler.end('SIGTERM')
       await cluster.delete('apps/v1', 'Deployment', 'many', namespace)
       await admin.delete(autoscalingKinds.capacityQuota, { name: 'ceiling' }).catch(ignoringGone)
+      for (const { apiVersion = '', kind = '', metadata } of rightsOfQuotas)
+        await cluster.delete(apiVersion, kind, metadata?.name ?? '')
       await mirror.stop()
       config.close()
       rmSync(folder, { recursive: true })
