@@ -154,6 +154,7 @@ export const nodeClaimSchema: JsonSchema = document<PrintedNode>(
 
 const hold = object<PodHold>({
   kind: words<PodHold['kind']>({
+    deletionCost: '',
     doNotDisrupt: '',
     podDisruptionBudget: '',
     noController: '',

@@ -240,7 +240,7 @@ export class ClusterStateRegistry {
     })
   }
 
-  /** Members that a size written before the start still lacks, as Cluster API makes Machines only after the write. */
+  /** Members that a size written before the start still lacks, as some clouds make them only after the write. */
   #unmade({ id, targetSize }: Pick<NodeGroup, 'id' | 'targetSize'>, nowMs: number): number {
     const members = this.#memberCounts.get(id)
     const isSettling = nowMs < (this.#firstMs ?? nowMs) + settlingMs

@@ -148,7 +148,9 @@ test('PGE-13 keys at 60x16: : jumps, / filters, d describes, y shows YAML, and L
     screen.type('y')
     await screen.shows((text) => text.includes('yaml of node/n1') && text.includes('apiVersion: v1'))
     screen.type('qd')
-    await screen.shows((text) => text.includes('explain node/n1') && text.includes('node/n1: It has no NodeClaim'))
+    await screen.shows(
+      (text) => text.includes('explain node/n1') && text.includes('node/n1: It has no NodeClaim'),
+    )
   })
 })
 
