@@ -16,6 +16,11 @@ const heldPeriodMs = 60_000
 /** A younger instance may belong to a claim whose launch is not stored yet. */
 const graceMs = 5 * 60_000
 const stuckAfterMs = 10 * 60_000
+/**
+ * For so long events and the metric of held sweeps announce an instance whose claim does not exist, before it is deleted: after a
+ * restore of etcd the claims of the last hour are missing, and their nodes run pods (adoption.md ADO-15).
+ */
+const noticeMs = 10 * 60_000
 
 export interface GarbageCollectionDependencies {
   readonly api: Pick<ExoscaleClient, 'getInstance'>
@@ -39,7 +44,7 @@ export class GarbageCollection {
     const { clock } = deps
     this.#deps = deps
     this.guards = [
-      new SweepGuard({ clock, name: 'exoscale_instances', graceMs }),
+      new SweepGuard({ clock, name: 'exoscale_instances', graceMs, noticeMs }),
       new SweepGuard({ clock, name: 'exoscale_nodeclaims', graceMs }),
     ]
   }
@@ -55,30 +60,33 @@ export class GarbageCollection {
   }
 
   /**
-   * Deletes instances without a claim, also young ones.
+   * Deletes instances without a claim, also young ones and without notice: a person has asked for it.
    * @returns ids of instances that are being deleted.
    */
   async collectOrphans(signal: AbortSignal): Promise<readonly string[]> {
     const { kube, fleet } = this.#deps
     const instances = await fleet.owned(signal)
     const claims = await kube.list(karpenterKinds.nodeClaim, { signal })
-    return await this.#collectInstances(instances, claims, signal, () => true)
+    return await this.#collectInstances(instances, claims, signal, { isAsked: true })
   }
 
   async #collectInstances(
     instances: readonly OwnedInstance[],
     claims: readonly NodeClaim[],
     signal: AbortSignal,
-    isOld: (owned: OwnedInstance) => boolean = (owned) => this.#isOld(owned),
+    { isAsked } = { isAsked: false },
   ): Promise<readonly string[]> {
     const { fleet, logger } = this.#deps
     const owners = ownersOf(claims)
     const alive = instances.filter(({ isDeleting }) => !isDeleting)
     const orphans = new Map(
-      alive.filter((owned) => isOld(owned) && isLeaked(owned, owners)).map((owned) => [owned.id, owned]),
+      alive
+        .filter((owned) => (isAsked || this.#isOld(owned)) && isLeaked(owned, owners))
+        .map((owned) => [owned.id, owned]),
     )
-    const round = this.guards[0].admit([...orphans.keys()], alive.length)
-    this.#deps.report.held('instances have no NodeClaim', 'InstanceSweepHeld', round, alive.length)
+    const isLost = (id: string) => !isAsked && !owners.byName.has(orphans.get(id)?.nodeClaimName)
+    const round = this.guards[0].admit([...orphans.keys()], alive.length, isLost)
+    this.#deps.report.instancesHeld(round, alive.length)
     const deleted: string[] = []
     for (const id of round.admitted) {
       const owned = orphans.get(id)

@@ -11,6 +11,8 @@ export interface SweepGuardOptions {
   readonly name: string
   /** How long every pass must agree before the first object of a large sweep is deleted. */
   readonly graceMs: number
+  /** How long people are told of an object before it is deleted, if `admit` asks for that. */
+  readonly noticeMs?: number
 }
 
 /** The decision about one pass. */
@@ -19,6 +21,8 @@ export interface SweepRound {
   readonly admitted: readonly string[]
   /** Must stay for now. */
   readonly held: readonly string[]
+  /** How many of those are held only until people have been told of them for long enough. */
+  readonly announced?: number
   /** Why they are held, if not because of their number. */
   readonly why?: string
 }
@@ -34,11 +38,15 @@ export class SweepGuard {
   gate: (wanted: number, present: number) => string | undefined = () => undefined
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #graceMs: number
+  readonly #noticeMs: number
+  /** For each object that needs notice, since when people are told. */
+  readonly #noticed = new Map<string, number>()
   /** For each object of a large sweep, since when it is to be deleted. */
   readonly #since = new Map<string, number>()
   #held = 0
 
-  constructor({ clock, name, graceMs }: SweepGuardOptions) {
+  constructor({ clock, name, graceMs, noticeMs = 0 }: SweepGuardOptions) {
+    this.#noticeMs = noticeMs
     this.#clock = clock
     this.name = name
     this.#graceMs = graceMs
@@ -53,9 +61,20 @@ export class SweepGuard {
    * Call it in every pass, even if there is nothing to delete.
    * @param wanted ids that the pass would delete.
    * @param present the number of all objects, including those.
+   * @param needsNotice whether people are told of an object for `noticeMs` before it is deleted.
    */
-  admit(wanted: readonly string[], present: number): SweepRound {
-    return this.#gated(wanted, present, () => this.#round(wanted, present))
+  admit(
+    wanted: readonly string[],
+    present: number,
+    needsNotice: (id: string) => boolean = () => false,
+  ): SweepRound {
+    return this.#gated(wanted, present, () => {
+      const early = new Set(this.#early(wanted.filter(needsNotice)))
+      const { admitted: agreed } = this.#round(wanted, present)
+      const admitted = new Set(agreed.filter((id) => !early.has(id)))
+      const held = wanted.filter((id) => !admitted.has(id))
+      return { admitted: [...admitted], held, ...(early.size > 0 && { announced: early.size }) }
+    })
   }
 
   /**
@@ -71,6 +90,15 @@ export class SweepGuard {
     const result = why === undefined ? round() : { admitted: [], held: [...wanted], why }
     this.#held = result.held.length
     return result
+  }
+
+  /** Those of which people are told for too short a time. */
+  #early(ids: readonly string[]): readonly string[] {
+    const now = this.#clock.monotonic()
+    const named = new Set(ids)
+    for (const id of this.#noticed.keys()) if (!named.has(id)) this.#noticed.delete(id)
+    for (const id of ids) if (!this.#noticed.has(id)) this.#noticed.set(id, now)
+    return ids.filter((id) => now - (this.#noticed.get(id) ?? now) < this.#noticeMs)
   }
 
   #round(wanted: readonly string[], present: number): SweepRound {
@@ -89,8 +117,14 @@ export class SweepGuard {
 }
 
 /** For events: what would have been deleted, why it was not, and when it will be. */
-export function heldMessage(what: string, { admitted, held, why }: SweepRound, present: number): string {
+export function heldMessage(
+  what: string,
+  { admitted, held, announced, why }: SweepRound,
+  present: number,
+): string {
   const wanted = admitted.length + held.length
+  if (announced === held.length)
+    return `${wanted} of ${present} ${what}, as after a restore of etcd; they are kept for ten minutes, longer if they are many, and are then deleted`
   if (why !== undefined) return `${wanted} of ${present} ${what}, and are kept: ${why}`
   return `${wanted} of ${present} ${what}; so many at once are probably a wrong response, so they are kept until later passes confirm it, and are then deleted slowly`
 }

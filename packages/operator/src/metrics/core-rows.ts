@@ -512,7 +512,7 @@ const own: readonly MetricRow[] = [
     type: 'gauge',
     labels: ['sweep'],
     unit: 'objects',
-    help: 'Objects that a sweep would delete but keeps, because deleting so many at once more likely means a wrong response',
+    help: 'Objects that a sweep would delete but keeps, because so many at once more likely mean a wrong response, or because they are announced first',
   },
 ]
 

@@ -35,6 +35,23 @@ describe('the sweep of Machines', () => {
     end.abort()
   })
 
+  test('ADO-15 a node whose claim is lost is announced for ten minutes before its Machine goes', async () => {
+    const stage = new Stage()
+    stage.add()
+    await stage.launch('a')
+    await stage.clock.advance(5 * minute)
+    const [name = ''] = stage.boundTo('a')
+    const machine = { namespace: 'default', name }
+    await stage.kube.patch(hubKinds.machine, machine, { status: { nodeRef: { name: 'node-a' } } })
+    await forgotten(stage, 'a')
+    const end = swept(stage)
+    await stage.clock.advance(11 * minute)
+    assert.equal(stage.replicas(), 1)
+    await stage.clock.advance(4 * minute)
+    assert.equal(stage.replicas(), 0)
+    end.abort()
+  })
+
   test('a Machine whose claim exists stays, also while the claims cannot be listed, or the list lacks it', async () => {
     const stage = new Stage()
     stage.add()

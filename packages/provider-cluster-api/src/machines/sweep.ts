@@ -7,7 +7,7 @@ import {
   type KubeClient,
   type ReconcileResult,
 } from '@tenon/kube'
-import { heldMessage, SweepGuard } from '@tenon/provider'
+import { heldMessage, SweepGuard, type SweepRound } from '@tenon/provider'
 import type { Clock, Logger } from '@tenon/runtime'
 import { isSelected, membersOf } from '../catalogue/members.ts'
 import { type HubKey, hubKeyOf, hubText } from '../hub/keys.ts'
@@ -25,6 +25,8 @@ import { shrinksFirst } from './shrinking.ts'
 const periodMs = 60_000
 /** How long every pass must find that a Machine has no claim. */
 const orphanMs = 2 * 60_000
+/** For so long one that may run pods is announced first: after a restore of etcd the claims of the last hour are missing (ADO-15). */
+const noticeMs = 10 * 60_000
 /** The same for Machines that were never bound, as launches may be about to bind them. */
 const surplusMs = 5 * 60_000
 /** The minimum age of such a Machine, as it may still be becoming a node. */
@@ -60,7 +62,8 @@ export class MachineSweep {
 
   constructor(deps: MachineSweepDependencies) {
     this.#deps = deps
-    this.guard = new SweepGuard({ clock: deps.process.clock, name: 'clusterapi_machines', graceMs: orphanMs })
+    const { clock } = deps.process
+    this.guard = new SweepGuard({ clock, name: 'clusterapi_machines', graceMs: orphanMs, noticeMs })
   }
 
   /** @throws AggregateError of all failures, after everything else was done. */
@@ -79,11 +82,9 @@ export class MachineSweep {
       ...orphans.filter((machine) => this.#ageMs(machine) >= orphanMs),
       ...surplus.filter((machine) => this.#ageMs(machine) >= surplusMs && this.#hasHadTime(machine)),
     ]
-    const round = this.guard.admit(ripe.map(uidOf), machines.length)
-    if (round.held.length > 0)
-      this.#deps.process.logger.warn(heldMessage('Machines have no NodeClaim', round, machines.length), {
-        held: round.held.slice(0, 20),
-      })
+    const nodes = new Set(orphans.filter(({ status }) => (status?.nodeRef?.name ?? '') !== '').map(uidOf))
+    const round = this.guard.admit(ripe.map(uidOf), machines.length, (uid) => nodes.has(uid))
+    this.#reportHeld(round, machines.length)
     const admitted = new Set(round.admitted)
     const failures: unknown[] = []
     for (const machine of ripe.filter((each) => admitted.has(uidOf(each)))) {
@@ -97,6 +98,16 @@ export class MachineSweep {
     }
     if (failures.length > 0) throw new AggregateError(failures, `sweep of Machines: ${failures.join('; ')}`)
     return { kind: 'after', delayMs: periodMs }
+  }
+
+  #reportHeld(round: SweepRound, present: number): void {
+    if (round.held.length === 0) return
+    const { nodeClasses, events, process } = this.#deps
+    const message = heldMessage('Machines have no NodeClaim', round, present)
+    process.logger.warn(message, { held: round.held.slice(0, 20) })
+    const reason = 'MachineSweepHeld'
+    for (const object of nodeClasses.list())
+      events.record({ object, type: 'Warning', reason, message, dedupe: [reason] })
   }
 
   /** Machines that this installation bound to claims that no longer exist. */

@@ -97,12 +97,17 @@ describe('garbage collection', () => {
   const collect = (world: World) => world.reconcile('exoscale.garbagecollection', 'all')
   const states = (world: World) => [...world.cloud.instances.values()].map((instance) => instance.state)
 
-  it('EXO-96 EXO-97 an instance without a claim goes after the grace period', async () => {
+  it('EXO-96 EXO-97 ADO-15 an instance without a claim goes after ten minutes of notice', async () => {
     const { world } = await launched()
     await world.kube.delete(karpenterKinds.nodeClaim, { name: 'pool-abcde' })
     await collect(world)
     assert.deepEqual(states(world), ['running'])
     await world.clock.advance(6 * minute)
+    await collect(world)
+    await world.clock.advance(9 * minute)
+    await collect(world)
+    assert.deepEqual(states(world), ['running'])
+    await world.clock.advance(minute)
     await collect(world)
     assert.deepEqual(states(world), ['destroying'])
   })
@@ -127,6 +132,8 @@ describe('garbage collection', () => {
       world.kube.put(karpenterKinds.nodeClaim, { ...aClaim(), metadata: { name: `pool-${i}` }, status })
     }
     await world.clock.advance(6 * minute)
+    await collect(world)
+    await world.clock.advance(10 * minute)
     world.cloud.disturb('DELETE', /./, { status: 404 })
     await collect(world)
     assert.ok(states(world).includes('destroying'))
