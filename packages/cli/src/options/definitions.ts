@@ -64,6 +64,7 @@ function variableOf(flag: string): string {
   return flag.toUpperCase().replaceAll('-', '_')
 }
 
+const decisions = 'Decisions'
 const withoutEffect = 'Accepted without effect'
 
 /** Options that do not depend on the provider. */
@@ -92,7 +93,7 @@ export const coreOptions: readonly OptionDefinition[] = [
     ),
     integer('kube-client-burst', 300, 'Requests that may be sent in a burst above the rate.'),
   ]),
-  ...group('Decisions', [
+  ...group(decisions, [
     duration(
       'batch-max-duration',
       '10s',
@@ -277,6 +278,11 @@ export function optionDefinitionsOf(providers: readonly ProviderModule[]): reado
   const isIdle = (option: OptionDefinition): boolean => option.group === withoutEffect
   return [...coreOptions.filter((each) => !isIdle(each)), ...own, ...coreOptions.filter(isIdle)]
 }
+
+/** Options of `tenon controller` that say how it decides; those that share a cluster need leases and are not among them. */
+export const decisionOptions: readonly OptionDefinition[] = coreOptions.filter(
+  ({ flag, group: name }) => name === decisions && flag !== 'node-pools',
+)
 
 /** Options that Karpenter has removed, and what to do instead. */
 export interface RetiredOption {

@@ -4,7 +4,7 @@ import { defaultSettings } from '@tenon/operator'
 import { CliError } from '../../errors.ts'
 import type { Providers } from '../../load-provider.ts'
 import { builtInProviders } from '../../providers.ts'
-import { type ControllerOptions, controllerOptions } from './options.ts'
+import { type ControllerOptions, controllerOptions, decisionSettings } from './options.ts'
 
 type Env = Readonly<Record<string, string>>
 
@@ -306,4 +306,23 @@ test('SCA-15 a selector of NodePools gives the controller a lease of its own', (
     complaint(['--node-pools=team=a', '--disable-leader-election']),
     /--node-pools: needs leader election/,
   )
+})
+
+describe('options that tenon up passes on', () => {
+  test('without any, the settings are the defaults', () => {
+    assert.deepEqual(decisionSettings([]), defaultSettings)
+  })
+
+  test('those about decisions are read as by the controller', () => {
+    const args = ['--surge-on-drain=auto', '--feature-gates', 'NodeRepair=true', '--pod-deletion-cost']
+    const { featureGates, podDeletionCost, surgeOnDrain } = decisionSettings(args)
+    assert.deepEqual([featureGates.nodeRepair, podDeletionCost, surgeOnDrain], [true, true, 'annotated'])
+  })
+
+  test('those of a process, and what is no option, are refused by name', () => {
+    for (const args of [['--metrics-port=1'], ['--node-pools=a=b'], ['web.yaml']])
+      assert.throws(() => decisionSettings(args), { message: new RegExp(args[0]?.split('=')[0] ?? '') })
+    assert.throws(() => decisionSettings(['--help']), /--surge-on-drain, /)
+    assert.throws(() => decisionSettings(['--batch-idle-duration=soon']), /batch-idle-duration/)
+  })
 })

@@ -6,8 +6,8 @@ import { parseDocument } from 'yaml'
 import { CliError, startUpExitCode } from '../../errors.ts'
 import type { Providers } from '../../load-provider.ts'
 import { leaseNameFor, nodePoolSelector } from '../../source/node-pool-selectors.ts'
-import { optionDefinitionsOf } from '../../options/definitions.ts'
-import { type OptionWarning, type ReadOptions, readOptions } from '../../options/read.ts'
+import { coreOptions, decisionOptions, optionDefinitionsOf } from '../../options/definitions.ts'
+import { type OptionWarning, parseArguments, type ReadOptions, readOptions } from '../../options/read.ts'
 import { featureGates, karpenterGates } from '../../options/feature-gates.ts'
 
 export interface ControllerOptions {
@@ -97,6 +97,19 @@ export function controllerOptions(
     },
     warnings: [...read.warnings, ...warnings],
   }
+}
+
+/**
+ * The settings that options of `tenon controller` about decisions ask for; variables are not read.
+ * @throws CliError for any other option.
+ */
+export function decisionSettings(args: readonly string[]): Settings {
+  if (parseArguments(args, decisionOptions) === 'help')
+    throw new CliError(
+      `options of the controller are: ${decisionOptions.map(({ flag }) => `--${flag}`).join(', ')}`,
+    )
+  const read = readOptions(args, {}, coreOptions, undefined)
+  return read === 'help' ? defaultSettings : settingsOf(read).settings
 }
 
 function settingsOf(read: ReadOptions): {

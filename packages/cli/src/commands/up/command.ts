@@ -20,6 +20,7 @@ export function addUp(program: Command, io: Io): void {
     .description(
       'Runs an embedded Kubernetes API, a simulated cloud and the autoscaler in one process, applies manifests, and shows the cluster until Ctrl-C. Without -f it applies a small demonstration.',
     )
+    .argument('[controller-options...]', 'after --: options of tenon controller that say how it decides')
     .option('--provider <name>', simulatedProvider)
     .option('--cloud <name>', 'alias of --provider')
     .option('-f, --filename <path>', 'file or directory to apply; can be repeated', collect, [])
@@ -55,17 +56,20 @@ export function addUp(program: Command, io: Io): void {
         'tenon up --provider ./my-cloud.js',
         'tenon up -f nodepool.yaml -f workload.yaml',
         'tenon up --no-apply --data-dir .tenon/data',
+        'tenon up -f examples/wanted/surge.yaml -- --surge-on-drain=auto',
         'export KUBECONFIG=.tenon/kubeconfig; kubectl get nodeclaims -w',
       ),
     )
-    .action(async (options: UpOptions & CloudFlag) => {
+    .action(async (controllerArgs: readonly string[], options: UpOptions & CloudFlag) => {
       if (options.mode === 'cluster-autoscaler') {
+        if (controllerArgs.length > 0)
+          throw new CliError(`${controllerArgs[0]} is for NodePools: leave out --mode, or what follows --`)
         if (options.demo === true) throw new CliError('--demo plays NodePools: leave out --mode, or --demo')
         const { runUpClusterAutoscaler } = await import('./cluster-autoscaler.ts')
         await runUpClusterAutoscaler(io, withProvider(options))
         return
       }
       const { runUp } = await import('./run.ts')
-      await runUp(io, withProvider(options))
+      await runUp(io, { ...withProvider(options), controllerArgs })
     })
 }

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { kinds } from '@tenon/api'
 import type { ConsoleServer } from '@tenon/console'
-import { defaultSettings, metricsHandler, type Operator, probesHandler } from '@tenon/operator'
+import { metricsHandler, type Operator, probesHandler } from '@tenon/operator'
 import type { GuidedTour } from '@tenon/provider'
 import {
   type Clock,
@@ -27,6 +27,7 @@ import { parseManifests, readManifests } from '../../manifests.ts'
 import { providerDefaults } from '../../options/read.ts'
 import { servePage } from '../console/serve.ts'
 import { composeOperator } from '../controller/compose-operator.ts'
+import { decisionSettings } from '../controller/options.ts'
 import { cataloguePage, controllerPages, snapshotPage } from '../controller/pages.ts'
 import { demoPace, playDemo } from './demo/demo.ts'
 import { Narrator } from './demo/narrator.ts'
@@ -36,6 +37,8 @@ export interface UpOptions extends ClusterPorts {
   readonly provider?: string
   readonly filename: readonly string[]
   readonly apply: boolean
+  /** Options of `tenon controller` that say how it decides. */
+  readonly controllerArgs: readonly string[]
   /** Which autoscaler to run. */
   readonly mode?: 'nodepools' | 'cluster-autoscaler'
   /** Plays the guided demonstration and exits. */
@@ -53,6 +56,7 @@ export async function runUp(io: Io, options: UpOptions): Promise<void> {
   const { tour } = cloud.simulator
   if (isDemo && tour === undefined)
     throw new CliError(`--demo: the simulator of ${cloud.title} has no tour; remove --demo`)
+  const settings = decisionSettings(options.controllerArgs)
   // Invalid manifests are reported before anything starts.
   const warn = (message: string) => io.err(`warning: ${message}\n`)
   const given = await readManifests(options.filename, io.cwd, warn)
@@ -79,7 +83,7 @@ export async function runUp(io: Io, options: UpOptions): Promise<void> {
         env: { ...providerDefaults(cloud.module.options), ...running.settings },
       },
       api: { server: running.apiUrl, transport: running.cluster.transport },
-      settings: { ...defaultSettings, ...(isDemo && demoPace), brakeNamespace: 'kube-system' },
+      settings: { ...settings, ...(isDemo && demoPace), brakeNamespace: 'kube-system' },
       runtime: { clock, random, logger },
     })
     await operator.observe(io.interrupted)
