@@ -292,6 +292,6 @@ describe('the end of requests', () => {
     await stage.loopFor(20_000)
     assert.equal(stage.state('r', 'Provisioned'), 'True/CapacityIsFound')
     assert.equal(stage.state('never', 'Failed'), 'True/FailedToCreatePods')
-    assert.equal(stage.message('never', 'Failed'), '1 PodTemplate(s) are missing: none')
+    assert.equal(stage.message('never', 'Failed'), '1 PodTemplate missing: none')
   })
 })

@@ -52,5 +52,5 @@ test('five pods without another place are named with their reasons, and the othe
   const text = said({ kind: 'stranded', pods })
   assert.equal(text.match(/default\/p-\d => /g)?.length, 5)
   assert.equal(text.match(/\(NodeClaim claim-of-n\)/g)?.length, 5)
-  assert.match(text, / and 2 other\(s\)$/)
+  assert.match(text, / and 2 others$/)
 })

@@ -96,7 +96,7 @@ test('a drain that 2000 pods block makes one event per node in 5 min, which name
   const message = stage.events('FailedDraining').find(({ object }) => object === 'Node/node-a')?.message ?? ''
   assert.equal(
     message,
-    'Waiting for 500 pods to leave the node: 2 covered by more than one PodDisruptionBudget, which evictions do not allow (default/twice, default/web; default/twice-40, default/twice-44); 10 held by PodDisruptionBudget default/web, which can never allow one, as it must keep 1000 of 48 pod(s) (minAvailable 1000): run more replicas, or set maxUnavailable: 1 in place of minAvailable (default/web-0, default/web-12 and 8 other(s)); 488 protected by karpenter.sh/do-not-disrupt until it is removed (default/kept-100, default/kept-1000 and 486 other(s))',
+    'Waiting for 500 pods to leave the node: 2 covered by more than one PodDisruptionBudget, which evictions do not allow (default/twice, default/web; default/twice-40, default/twice-44); 10 held by PodDisruptionBudget default/web, which can never allow one, as it must keep 1000 of 48 pods (minAvailable 1000): run more replicas, or set maxUnavailable: 1 in place of minAvailable (default/web-0, default/web-12 and 8 others); 488 protected by karpenter.sh/do-not-disrupt until it is removed (default/kept-100, default/kept-1000 and 486 others)',
   )
   const perPod = (await stage.metric('pods_eviction_requests_total')) / 48
   assert.ok(perPod < 50, `${perPod} evictions asked for per pod`)
@@ -151,7 +151,7 @@ test('a drain can be looked at, pod by pod, with the rule and the deadline', asy
   assert.match(
     stage.events('FailedDraining')[0]?.message ?? '',
     new RegExp(
-      `^Waiting for 2 pod\\(s\\) to leave the node; the rest is deleted by ${rfc3339(deadlineMs)}: `,
+      `^Waiting for 2 pods to leave the node; the rest is deleted by ${rfc3339(deadlineMs)}: `,
     ),
   )
 })

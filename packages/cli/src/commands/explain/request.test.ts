@@ -97,7 +97,7 @@ test('what only checks counts nodes that are there', async (t) => {
     [...objects, aRequest('one', { main: 1 }, { className: checks })],
     'provreq/one',
   )
-  assert.match(one.out, /: There is room for all of its 1 pods on nodes that are there now\n/)
+  assert.match(one.out, /: There is room for its 1 pod on nodes that are there now\n/)
 })
 
 test('a request that has room, has ended, or is not served says so', async (t) => {

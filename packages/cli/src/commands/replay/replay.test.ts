@@ -49,7 +49,7 @@ test('EXP-17 a price that nobody knows is told, and is not 0', async (t) => {
   assert.match(out, /^as recorded +unknown +- /m)
   assert.match(out, /^replayed +unknown +- /m)
   assert.match(out, /The price of 1 recorded nodes is not known/)
-  assert.match(out, /The price of 1 instances of replayed is not known \(--price-file\)/)
+  assert.match(out, /The price of 1 instance of replayed is not known \(--price-file\)/)
 })
 
 test('EXP-17 replay of the same file and seed prints the same, as JSON too', async (t) => {
