@@ -40,14 +40,13 @@ async function take(path: string): Promise<number | undefined> {
   await mkdir(path, { recursive: true, mode: 0o700 })
   // Written before it gets its name: nobody sees a lock without an ID.
   const written = `${lock}-${ownPid}`
-  await writeFile(written, String(ownPid))
+  await writeFile(written, `${ownPid} ${(await startOf(ownPid)) ?? ''}`)
   try {
     for (;;) {
       if (await isLinked(written, lock)) return undefined
-      const holder = Number(await readFile(lock, 'utf8').catch(() => ''))
-      if (isRunning(holder)) return holder
-      // Left by a process that was killed.
-      await rm(lock, { force: true })
+      const { text, holder } = await holderOf(lock)
+      if (holder !== undefined) return holder
+      await removeLeft(lock, text, written)
     }
   } finally {
     await rm(written, { force: true })
@@ -65,12 +64,40 @@ async function isLinked(from: string, to: string): Promise<boolean> {
   }
 }
 
-/** Another process may have got the ID of a killed one: then a free folder is not used, which harms nobody. */
-function isRunning(pid: number): boolean {
+/** Who has written a file: nobody if that process has ended. */
+async function holderOf(path: string): Promise<{ readonly text: string; readonly holder?: number }> {
+  const text = await readFile(path, 'utf8').catch(() => '')
+  const [pid = 0, start = 0] = text.split(' ').map(Number)
+  return { text, ...((await isRunning(pid, start)) && { holder: pid }) }
+}
+
+/** Removes what a killed process left; one process at a time, as the next may have the folder already. */
+async function removeLeft(lock: string, left: string, own: string): Promise<void> {
+  const turn = `${lock}-turn`
+  if (await isLinked(own, turn)) {
+    if ((await holderOf(lock)).text === left) await rm(lock, { force: true })
+    await rm(turn, { force: true })
+    return
+  }
+  const other = await holderOf(turn)
+  if (other.holder === undefined && other.text !== '') await rm(turn, { force: true })
+}
+
+/** @param start of the process that wrote the lock, as another may have its ID by now; 0 if that is not known. */
+async function isRunning(pid: number, start: number): Promise<boolean> {
   if (!Number.isSafeInteger(pid) || pid <= 0 || pid === ownPid) return false
   try {
-    return kill(pid, 0)
+    kill(pid, 0)
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false
   }
+  return start === 0 || ((await startOf(pid)) ?? start) === start
+}
+
+/** When the process started, in ticks since the host did; undefined except on Linux. */
+async function startOf(pid: number): Promise<number | undefined> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+  // Field 22; the name, which is the second, ends with the last parenthesis.
+  const ticks = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
+  return ticks === undefined ? undefined : Number(ticks)
 }
