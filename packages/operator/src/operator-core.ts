@@ -130,7 +130,12 @@ export class OperatorCore {
     this.others =
       observeOnly || !policyOf(deps.settings).standsBack
         ? undefined
-        : new OtherControllers({ clock, logger, settings: deps.settings })
+        : new OtherControllers({
+            clock,
+            logger,
+            settings: deps.settings,
+            isServed: (object) => this.state.isManaged(object) || this.state.isUntaken(object),
+          })
     const { events } = deps.kubernetes
     this.events = observeOnly ? noEvents : (this.others?.events(events) ?? events)
     this.unreadable = new UnreadableObjects(logger)

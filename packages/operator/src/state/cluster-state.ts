@@ -240,6 +240,12 @@ export class ClusterState {
     return pool !== undefined && this.isManaged(pool) ? pool : undefined
   }
 
+  /** Whether it is a NodeClaim that no controller has taken, of a NodePool that this process serves. */
+  isUntaken(object: NodeClaim | NodePool): boolean {
+    if ('template' in object.spec || controllerOf(object) !== undefined) return false
+    return this.managedPool(poolOf(object as NodeClaim)) !== undefined
+  }
+
   /** The name to write on a claim that this controller takes over, with its NodePool or because no NodePool exists. */
   controllerToNote(claim: NodeClaim): string | undefined {
     const selection = this.#selection

@@ -86,9 +86,10 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
   const identity = `${hostname()}_${uuid(random)}`
   const leadership = new Leadership({ election: options.leaderElection, identity, clock, random, logger })
   // In observe mode only requests about the lease are sent, whatever bug the rest may have.
+  const isLeading = () => !options.settings.observeOnly && leadership.mayAct()
   // The same while another controller is at work, for what providers send by themselves.
   let others: Operator['others']
-  const mayAct = () => !options.settings.observeOnly && others?.isOpen !== false && leadership.mayAct()
+  const mayAct = () => isLeading() && others?.isOpen !== false
   const config = clusterOf(io, options)
   const operator = await composeOperator({
     cloud: { module: options.provider, env: { ...io.env, ...options.providerEnv } },
@@ -109,7 +110,7 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
   const profileHandler = await profiles(options, clock)
   const pages = controllerPages(level, {
     ...(profileHandler && { profiles: profileHandler }),
-    snapshot: snapshotPage({ operator, identity, isLeading: mayAct, clock }),
+    snapshot: snapshotPage({ operator, identity, isLeading, clock }),
     catalogue: cataloguePage({ operator, provider: operator.provider }),
   })
   const journalFiles = await keepJournal(options.journalPath, operator.journal, logger)

@@ -51,28 +51,38 @@ export function statusTimes(object: KubeObject): StatusTimes {
   )
 }
 
-/** The controllers that wrote the status of an object since the state with the times `before`. */
+/**
+ * The controllers that wrote the status of an object since the state with the times `before`. Others than autoscalers may
+ * have something to say about a NodePool, too; the status of a NodeClaim is written by who launches it.
+ */
 export function statusWrites(
-  object: string,
+  kind: string,
+  name: string,
   times: StatusTimes,
   before: StatusTimes,
 ): readonly ForeignWrite[] {
-  return [...times].flatMap(([manager, atMs]) =>
-    before.get(manager) === atMs ? [] : [{ manager, atMs, verb: 'wrote the status of', object }],
-  )
+  return [...times]
+    .filter(([manager, atMs]) => atMs > (before.get(manager) ?? Number.NEGATIVE_INFINITY))
+    .filter(([manager]) => kind !== 'NodePool' || autoscalers.test(manager))
+    .map(([manager, atMs]) => ({ manager, atMs, verb: 'wrote the status of', object: `${kind} ${name}` }))
 }
 
 /** The last write to the status of NodeClaims, whoever the controller is; undefined without any since `sinceMs`. */
 export function latestForeignWrite(claims: readonly KubeObject[], sinceMs: number): ForeignWrite | undefined {
   const writes = claims.flatMap((claim) =>
-    statusWrites(`NodeClaim ${claim.metadata.name}`, statusTimes(claim), new Map()),
+    statusWrites('NodeClaim', claim.metadata.name, statusTimes(claim), new Map()),
   )
   return writes.filter(({ atMs }) => atMs >= sinceMs).toSorted((one, other) => other.atMs - one.atMs)[0]
 }
 
+/** Such as `karpenter created NodeClaim default-x2b4q at 2026-01-01T12:00:00Z`. */
+export function writeText({ manager, verb, object, atMs }: ForeignWrite): string {
+  return `${manager} ${verb} ${object} at ${rfc3339(atMs)}`
+}
+
 /** Why a controller stands back: the same words in log, lease and preflight. */
-export function standingBackText({ manager, verb, object, atMs }: ForeignWrite): string {
-  return `another controller serves the same NodePools: ${manager} ${verb} ${object} at ${rfc3339(atMs)}; Tenon only observes until nothing has been written for 10 min`
+export function standingBackText(write: ForeignWrite): string {
+  return `another controller serves the same NodePools: ${writeText(write)}; Tenon only observes until nothing has been written for 10 min`
 }
 
 /** The controller that created a NodeClaim, or undefined if a person may have. */

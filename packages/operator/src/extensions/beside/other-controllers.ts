@@ -4,7 +4,6 @@ import type { EventRecorder, KubeClient, WorkGate } from '@tenon/kube'
 import { type CloudProvider, decorated } from '@tenon/provider'
 import { type Clock, Listeners, type Logger } from '@tenon/runtime'
 import type { Settings } from '../../settings.ts'
-import { isServedBy } from '../../state/nodepools/node-pool-selection.ts'
 import { readingClient, readingProvider } from '../observe/fences.ts'
 import {
   creatorOf,
@@ -19,7 +18,9 @@ import {
 interface Dependencies {
   readonly clock: Clock
   readonly logger: Logger
-  readonly settings: Pick<Settings, 'nodePools' | 'takeOver'>
+  readonly settings: Pick<Settings, 'takeOver'>
+  /** Whether this process serves the object, or would take it. It is asked once this process leads. */
+  readonly isServed: (object: NodeClaim | NodePool) => boolean
 }
 
 /** For so long nothing may have been written before this controller acts again. */
@@ -28,9 +29,16 @@ const quietMs = 10 * 60_000
 const handoverMs = 15_000
 /** Writes of ours may show so long after their answer: watches lag, and answers get lost. */
 const lagMs = 30_000
-/** After an interrupted watch, old writes of ours show late; the clock of the server may differ by a minute. */
-const remembersMs = 10 * 60_000
+/**
+ * Writes that are older show late: the watch was interrupted, or a backup or a lagging server brought the object back. The
+ * clock of the API server may be so much behind.
+ */
+const recentMs = 15 * 60_000
+/** No write of ours that is recent is forgotten, also where the clock of the server is ahead. */
+const remembersMs = 30 * 60_000
 const skewMs = 60_000
+/** A clock is not further ahead: the time of a managed field can be anything that somebody wrote. */
+const mostAheadMs = 10 * 60_000
 
 export class OtherControllers implements WorkGate {
   readonly #deps: Dependencies
@@ -39,6 +47,9 @@ export class OtherControllers implements WorkGate {
   /** When our last write of an object ended, in Unix milliseconds; undefined while one is under way. Oldest first. */
   readonly #ownWrites = new Map<string, number | undefined>()
   readonly #statusTimes = new WeakMap<object, StatusTimes>()
+  /** How much the clock of the API server is ahead at least, as times of writes tell. */
+  #aheadMs = 0
+  /** `seenMs` is monotonic. */
   #last: { readonly write: ForeignWrite; readonly seenMs: number } | undefined
   #isWaiting = false
   #cancelWake: (() => void) | undefined
@@ -91,10 +102,22 @@ export class OtherControllers implements WorkGate {
     const times = statusTimes(object)
     const previous = before && (this.#statusTimes.get(before) ?? times)
     this.#statusTimes.set(kept, times)
-    const { clock, settings } = this.#deps
-    if (this.#fromMs === undefined || clock.now() < this.#fromMs) return
-    if (settings.nodePools !== undefined && !isServedBy(settings.nodePools, kept)) return
-    for (const write of this.#foreignWrites(type, object, times, previous)) this.#prove(write)
+    this.#learnClock(times)
+    if (this.#fromMs === undefined || this.#deps.clock.now() < this.#fromMs) return
+    const writes = this.#foreignWrites(type, object, times, previous).filter((write) => this.#isNews(write))
+    if (writes.length > 0 && this.#deps.isServed(kept)) for (const write of writes) this.#prove(write)
+  }
+
+  #learnClock(times: StatusTimes): void {
+    const now = this.#deps.clock.now()
+    for (const atMs of times.values())
+      this.#aheadMs = Math.max(this.#aheadMs, Math.min(atMs - now, mostAheadMs))
+  }
+
+  /** Whether it was written since this process leads, and of late, whenever it shows. */
+  #isNews({ atMs }: ForeignWrite): boolean {
+    const fromMs = (this.#fromMs ?? Number.POSITIVE_INFINITY) + this.#aheadMs
+    return atMs >= fromMs && atMs >= this.#deps.clock.now() - recentMs
   }
 
   #foreignWrites(
@@ -105,7 +128,7 @@ export class OtherControllers implements WorkGate {
   ): readonly ForeignWrite[] {
     const key = keyOf(type, object.metadata.name)
     if (previous !== undefined)
-      return statusWrites(`${type} ${object.metadata.name}`, times, previous).filter(
+      return statusWrites(type, object.metadata.name, times, previous).filter(
         (write) => write.manager !== ownManager || !this.#explains(key, write),
       )
     const creator = type === 'NodePool' || this.#ownWrites.has(key) ? undefined : creatorOf(object)
@@ -167,7 +190,8 @@ export class OtherControllers implements WorkGate {
     this.#ownWrites.delete(key)
     this.#ownWrites.set(key, endedMs)
     for (const [oldest, at] of this.#ownWrites) {
-      if (at === undefined || this.#deps.clock.now() - at <= remembersMs) return
+      if (at === undefined) continue
+      if (this.#deps.clock.now() - at <= remembersMs) return
       this.#ownWrites.delete(oldest)
     }
   }
@@ -176,13 +200,15 @@ export class OtherControllers implements WorkGate {
   #explains(key: string, { atMs }: ForeignWrite): boolean {
     if (!this.#ownWrites.has(key)) return false
     const endedMs = this.#ownWrites.get(key)
-    return endedMs === undefined || this.#deps.clock.now() - endedMs <= lagMs || atMs <= endedMs + skewMs
+    if (endedMs === undefined) return true
+    return this.#deps.clock.now() - endedMs <= lagMs || atMs <= endedMs + skewMs + this.#aheadMs
   }
 
   #prove(write: ForeignWrite): void {
     const { clock, logger, settings } = this.#deps
-    const isFirst = this.#last === undefined || clock.now() - this.#last.seenMs >= quietMs
-    this.#last = { write, seenMs: clock.now() }
+    const now = clock.monotonic()
+    const isFirst = this.#last === undefined || now - this.#last.seenMs >= quietMs
+    this.#last = { write, seenMs: now }
     if (settings.takeOver) {
       if (isFirst)
         logger.warn('another controller serves the same NodePools; acting beside it because of --take-over', {
@@ -201,7 +227,7 @@ export class OtherControllers implements WorkGate {
   #wake(delayMs: number): void {
     const { clock, logger } = this.#deps
     this.#cancelWake = clock.after(delayMs, () => {
-      const leftMs = (this.#last?.seenMs ?? 0) + quietMs - clock.now()
+      const leftMs = (this.#last?.seenMs ?? 0) + quietMs - clock.monotonic()
       if (leftMs > 0) {
         this.#wake(leftMs)
         return

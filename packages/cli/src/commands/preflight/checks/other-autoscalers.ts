@@ -1,7 +1,7 @@
 /** Finds other autoscalers of nodes: their Deployments, and their leases. */
 import { karpenterKinds, kinds, type Lease, type NodeClaim } from '@tenon/api'
 import { isNotServed, type KubeClient } from '@tenon/kube'
-import { latestForeignWrite, standingBackText } from '@tenon/operator'
+import { latestForeignWrite, writeText } from '@tenon/operator'
 import { leaderAnnotations } from '../../../leader-annotations.ts'
 import { isTenons } from '../../../source/controller.ts'
 import type { RunningAutoscaler } from '../../../source/autoscalers.ts'
@@ -9,7 +9,7 @@ import type { Check, CheckOutcome, Finding, Installation } from '../check.ts'
 import { selectorOf } from './node-pools.ts'
 
 const clusterAutoscalerLease = 'cluster-autoscaler'
-/** After so long without a write of the other one Tenon acts. */
+/** After so long without a write the other one is taken to be at rest. */
 const recentMs = 10 * 60_000
 
 export const otherAutoscalers: Check = {
@@ -116,20 +116,17 @@ function besideFindings(
   claims: readonly NodeClaim[],
   nowMs: number,
 ): readonly Finding[] {
+  const fix = 'stop the other controller where it runs, or run Tenon with --take-over'
+  const standing = held
+    .filter(isTenons)
+    .map(({ metadata }) => metadata.annotations?.[leaderAnnotations.standsBack] ?? '')
+    .filter((because) => because !== '')
+    .map((message): Finding => ({ status: 'fail', message, fix }))
+  // Who wrote may have been stopped since, as in a takeover; only a Tenon that leads can tell.
   const write = latestForeignWrite(claims, nowMs - recentMs)
-  const messages = [
-    ...held
-      .filter(isTenons)
-      .flatMap(({ metadata }) => metadata.annotations?.[leaderAnnotations.standsBack] ?? []),
-    ...(write === undefined ? [] : [standingBackText(write)]),
-  ]
-  return messages
-    .filter((message) => message !== '')
-    .map((message) => ({
-      status: 'fail',
-      message,
-      fix: 'stop the other controller where it runs, or run Tenon with --take-over',
-    }))
+  if (write === undefined) return standing
+  const message = `${writeText(write)}; if it still runs, Tenon will only observe`
+  return [...standing, { status: 'warn', message, fix }]
 }
 
 async function claimsOf(kube: KubeClient, signal: AbortSignal): Promise<readonly NodeClaim[]> {
