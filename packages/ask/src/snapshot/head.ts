@@ -1,6 +1,12 @@
 /** The first line of a snapshot. */
 import { isRecord, ownValue } from '@tenon/api'
-import { defaultSettings, emptyMemory, type OperatorMemory, type Settings } from '@tenon/operator/objects'
+import {
+  defaultSettings,
+  emptyMemory,
+  type OperatorMemory,
+  schedulerSettingsOf,
+  type Settings,
+} from '@tenon/operator/objects'
 import type { Snapshot, SnapshotCloud, SnapshotOrigin } from './snapshot.ts'
 
 /** The parts of a snapshot without lines of their own. */
@@ -31,14 +37,35 @@ export function readHead(value: Fields): SnapshotHead {
     origin,
     cloud,
     settings: readSettings(settings),
-    memory: readLike(emptyMemory, memory),
+    memory: readMemory(memory),
   }
 }
 
 function readSettings(given: unknown): Settings {
   const namespace = isRecord(given) ? given['brakeNamespace'] : undefined
   const brake = typeof namespace === 'string' ? { brakeNamespace: namespace } : {}
-  return { ...readLike(defaultSettings, given), ...brake }
+  return { ...readLike(defaultSettings, given), ...brake, ...readScoring(given) }
+}
+
+/** What it cannot be by the option is left out. */
+function readScoring(given: unknown): Pick<Settings, 'fitScoring'> {
+  const scoring = isRecord(given) ? given['fitScoring'] : undefined
+  if (!isRecord(scoring)) return {}
+  const { shape, ...strategy } = scoring
+  const scoringStrategy = { ...strategy, ...(shape !== undefined && { requestedToCapacityRatio: { shape } }) }
+  const read = schedulerSettingsOf({ nodeResourcesFit: { scoringStrategy } })
+  return 'ok' in read && read.ok.fitScoring !== undefined ? { fitScoring: read.ok.fitScoring } : {}
+}
+
+function readMemory(given: unknown): OperatorMemory {
+  const memory = readLike(emptyMemory, given)
+  const refusals = Object.entries<unknown>(memory.refusedClaims).filter(([, refusal]) => isRefusal(refusal))
+  return { ...memory, refusedClaims: Object.fromEntries(refusals) as OperatorMemory['refusedClaims'] }
+}
+
+function isRefusal(value: unknown): boolean {
+  if (!isRecord(value) || typeof value['message'] !== 'string') return false
+  return typeof value['untilMs'] === 'number' && !Number.isNaN(new Date(value['untilMs']).getTime())
 }
 
 /** Takes fields that have the type of their default. Settings of other releases fall back to the default. */

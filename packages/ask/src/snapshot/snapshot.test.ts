@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { KubeObject, Pod } from '@tenon/api'
-import { defaultSettings, emptyMemory } from '@tenon/operator'
+import { defaultSettings, emptyMemory, type Settings } from '@tenon/operator'
 import { SeededRandom } from '@tenon/runtime'
 import { readSnapshot, writeSnapshot } from './file.ts'
 import { aPending } from '../testing/clusters.test-support.ts'
@@ -89,6 +89,47 @@ test('a snapshot is read as it was written, plain and compressed', async (t) => 
     assert.equal(read.ok.settings.initializationTimeoutMs, Number.POSITIVE_INFINITY)
   }
   assert.deepEqual((await readdir(path)).toSorted(), ['a.jsonl', 'a.jsonl.gz'], 'nothing else is left')
+})
+
+test('WNT-39 a snapshot keeps how kube-scheduler scores nodes, unless that cannot be', () => {
+  const fitScoring: Settings['fitScoring'] = {
+    type: 'RequestedToCapacityRatio',
+    resources: [{ name: 'cpu', weight: 2 }],
+    shape: [
+      { utilization: 0, score: 0 },
+      { utilization: 100, score: 10 },
+    ],
+  }
+  const scoringIn = (settings: object) => {
+    const lines = snapshotLines({ ...snapshot, settings: { ...defaultSettings, ...settings } })
+    const read = readSnapshotText([...lines].join('\n'))
+    assert.ok('ok' in read)
+    return read.ok.settings.fitScoring
+  }
+  assert.deepEqual(scoringIn({ fitScoring }), fitScoring)
+  for (const wrong of [
+    null,
+    7,
+    { type: 'Most' },
+    { type: 'MostAllocated', resources: [{ name: 'cpu', weight: 0 }] },
+  ])
+    assert.equal(scoringIn({ fitScoring: wrong }), undefined)
+})
+
+test('PGE-1 refusals of NodeClaims that cannot be are left out of a snapshot, the others are read', () => {
+  const good = { message: 'no', untilMs: 5 }
+  const refusedClaims = {
+    none: null,
+    text: 'no',
+    empty: {},
+    endless: { message: 'no', untilMs: 9e15 },
+    wordless: { untilMs: 5 },
+    good,
+  } as unknown as Snapshot['memory']['refusedClaims']
+  const lines = [...snapshotLines({ ...snapshot, memory: { ...snapshot.memory, refusedClaims } })]
+  const read = readSnapshotText(lines.join('\n'))
+  assert.ok('ok' in read)
+  assert.deepEqual(read.ok.memory.refusedClaims, { good })
 })
 
 test('EXP-30 a snapshot of a later version is refused with both versions', () => {
