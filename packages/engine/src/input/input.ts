@@ -33,9 +33,9 @@ export interface NodeInput {
    * it to bound pods.
    */
   readonly available: Resources
-  /** Requests of bound daemon pods. */
   /** Absent unless the policy has a `fitScoring`. */
   readonly allocatable?: Resources
+  /** Requests of bound daemon pods. */
   readonly daemonRequests: Resources
   readonly usedHostPorts: readonly HostPort[]
   /** Attach limits by CSI driver; drivers that are not listed have no limit. */

@@ -44,6 +44,8 @@ export class SchedulingReport {
   readonly #deps: Dependencies
   #zones: readonly string[] = []
   #codes: readonly OutlookCode[] = []
+  /** Pods that the pass leaves out, for the same metric. */
+  #leftOut: readonly (readonly ['leftOut', number])[] = []
 
   constructor(deps: Dependencies) {
     this.#deps = deps
@@ -52,6 +54,7 @@ export class SchedulingReport {
   /** Pods that were left out of the decision. */
   ignored(pods: readonly IgnoredPod[]): void {
     this.#deps.metrics.ignoredPods.set(pods.length)
+    this.#leftOut = pods.length > 0 ? [['leftOut', pods.length]] : []
     for (const { pod, reason, isSilent } of pods) {
       this.#deps.memory.failed(pod, reason)
       if (!isSilent) this.#failed(pod, `Pod skipped until fixed:  ${reason}`)
@@ -75,7 +78,7 @@ export class SchedulingReport {
   nothingToDo(): void {
     const { unschedulablePods, pendingPodsByZone } = this.#deps.metrics
     unschedulablePods.set({ controller }, 0)
-    this.#waiting(new Map())
+    this.#waiting(new Map(this.#leftOut))
     for (const zone of this.#zones) pendingPodsByZone.set({ controller, zone }, 0)
   }
 
@@ -88,7 +91,7 @@ export class SchedulingReport {
     unready: readonly UnreadyPool[],
   ): Generator<undefined, void, undefined> {
     this.#deps.metrics.unschedulablePods.set({ controller }, pods.length)
-    this.#waiting(new Map([['noPools', pods.length]]))
+    this.#waiting(new Map([...this.#leftOut, ['noPools', pods.length]]))
     const reason = noPoolsText(unready)
     const asideFor = poolsAside(this.#deps)
     for (const pod of pods) {

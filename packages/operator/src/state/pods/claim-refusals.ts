@@ -102,6 +102,8 @@ export class ClaimRefusals {
     }
     const uids = pods.map(uidOf)
     this.#failures.note(uids)
+    // Most pods are deleted at some time.
+    for (const uid of this.#refusals.keys()) if (!this.#failures.hasFailed(uid)) this.#refusals.delete(uid)
     for (const uid of uids)
       this.#refusals.set(uid, { message, untilMs: this.#clock.now() + this.#failures.leftMs(uid) })
     return pods
