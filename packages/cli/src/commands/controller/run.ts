@@ -133,7 +133,8 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
     })
     const { defaultSpread } = options.settings
     if (defaultSpread.length > 0) logger.info('spreading pods by default', { constraints: defaultSpread })
-    const reduce = policyOf(options.settings).reducesMetrics
+    const mayReduce = policyOf(options.settings).reducesMetrics && options.settings.metricsDetail === 'full'
+    const reduce = mayReduce
       ? () => {
           reduceDetail(operator.metrics.registry)
         }
