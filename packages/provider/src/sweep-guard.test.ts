@@ -60,3 +60,30 @@ test('RPT-35 a pass that disagrees starts the wait again', async () => {
   await clock.advance(minute)
   assert.equal(guard.admit(ids(11), 14).admitted.length, 1, 'a tenth of fourteen, and no more')
 })
+
+const noticed = (clock: VirtualClock) =>
+  new SweepGuard({ clock, name: 'things', graceMs: 5 * minute, noticeMs: 10 * minute })
+
+test('ADO-15 notice goes on while a person asks, and begins anew for what had an owner while nothing was judged', async () => {
+  const clock = new VirtualClock()
+  const guard = noticed(clock)
+  const always = () => true
+  guard.admit(['a', 'b'], 14, always)
+  await clock.advance(6 * minute)
+  guard.admit(ids(9).concat('a', 'b'), 14)
+  guard.gate = () => 'another cluster'
+  assert.deepEqual(guard.admit(['a'], 14, always).admitted, [])
+  guard.gate = () => undefined
+  await clock.advance(5 * minute)
+  assert.deepEqual(guard.admit(['a', 'b'], 14, always), { admitted: ['a'], held: ['b'], announced: 1 })
+})
+
+test('ADO-15 what is announced takes nothing of the pace of a large sweep', async () => {
+  const clock = new VirtualClock()
+  const guard = noticed(clock)
+  const isLost = (id: string) => id.startsWith('lost')
+  const wanted = ['lost1', 'lost2', 'lost3', ...ids(3)]
+  guard.admit(wanted, 12, isLost)
+  await clock.advance(5 * minute)
+  assert.deepEqual(guard.admit(wanted, 12, isLost).admitted, ['i0'])
+})

@@ -68,12 +68,15 @@ export class SweepGuard {
     present: number,
     needsNotice: (id: string) => boolean = () => false,
   ): SweepRound {
+    const named = new Set(wanted)
+    for (const times of [this.#noticed, this.#since])
+      for (const id of times.keys()) if (!named.has(id)) times.delete(id)
     return this.#gated(wanted, present, () => {
-      const early = new Set(this.#early(wanted.filter(needsNotice)))
-      const { admitted: agreed } = this.#round(wanted, present)
-      const admitted = new Set(agreed.filter((id) => !early.has(id)))
-      const held = wanted.filter((id) => !admitted.has(id))
-      return { admitted: [...admitted], held, ...(early.size > 0 && { announced: early.size }) }
+      const early = this.#early(wanted.filter(needsNotice))
+      const admitted = this.#admitted(wanted, present, early)
+      const going = new Set(admitted)
+      const held = wanted.filter((id) => !going.has(id))
+      return { admitted, held, ...(early.size > 0 && { announced: early.size }) }
     })
   }
 
@@ -93,26 +96,22 @@ export class SweepGuard {
   }
 
   /** Those of which people are told for too short a time. */
-  #early(ids: readonly string[]): readonly string[] {
+  #early(ids: readonly string[]): ReadonlySet<string> {
     const now = this.#clock.monotonic()
-    const named = new Set(ids)
-    for (const id of this.#noticed.keys()) if (!named.has(id)) this.#noticed.delete(id)
     for (const id of ids) if (!this.#noticed.has(id)) this.#noticed.set(id, now)
-    return ids.filter((id) => now - (this.#noticed.get(id) ?? now) < this.#noticeMs)
+    return new Set(ids.filter((id) => now - (this.#noticed.get(id) ?? now) < this.#noticeMs))
   }
 
-  #round(wanted: readonly string[], present: number): SweepRound {
+  /** @param early objects that stay for now, and take nothing of the pace of the others. */
+  #admitted(wanted: readonly string[], present: number, early: ReadonlySet<string>): readonly string[] {
     const now = this.#clock.monotonic()
-    const named = new Set(wanted)
-    for (const id of this.#since.keys()) if (!named.has(id)) this.#since.delete(id)
+    const told = wanted.filter((id) => !early.has(id))
     // The rest of a large sweep keeps its limited pace.
     const isMany = this.#since.size > 0 || (wanted.length > 1 && wanted.length > mostAtOnce * present)
-    if (!isMany) return { admitted: [...wanted], held: [] }
+    if (!isMany) return told
     for (const id of wanted) if (!this.#since.has(id)) this.#since.set(id, now)
-    const ripe = wanted.filter((id) => now - (this.#since.get(id) ?? now) >= this.#graceMs)
-    const admitted = ripe.slice(0, Math.max(1, Math.floor(mostAPass * present)))
-    const going = new Set(admitted)
-    return { admitted, held: wanted.filter((id) => !going.has(id)) }
+    const ripe = told.filter((id) => now - (this.#since.get(id) ?? now) >= this.#graceMs)
+    return ripe.slice(0, Math.max(1, Math.floor(mostAPass * present)))
   }
 }
 

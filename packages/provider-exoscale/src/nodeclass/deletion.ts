@@ -1,5 +1,5 @@
 /**
- * Removes the finalizer of a node class that is no longer used, after deleting instances without an owner.
+ * Removes the finalizer of a node class that is no longer used, and with the last one instances without an owner.
  */
 import { counted, karpenterKinds, type NodeClaim } from '@tenon/api'
 import { type Cache, done, type EventRecorder, type KubeClient, type ReconcileResult } from '@tenon/kube'
@@ -12,6 +12,7 @@ const blockedRetryMs = 30_000
 export interface DeletionDependencies {
   readonly kube: Pick<KubeClient, 'list' | 'patch'>
   readonly nodeClaims: Cache<NodeClaim>
+  readonly nodeClasses: Pick<Cache<ExoscaleNodeClass>, 'list'>
   readonly garbage: Pick<GarbageCollection, 'collectOrphans'>
   readonly events: EventRecorder
 }
@@ -33,7 +34,7 @@ export class NodeClassDeletion {
       this.#event(object, 'Warning', 'DeletionBlocked', message)
       return { kind: 'after', delayMs: blockedRetryMs }
     }
-    await this.#sweep(object, signal)
+    if (this.#isLast(object)) await this.#sweep(object, signal)
     const { resourceVersion } = object.metadata
     await this.#deps.kube.patch(
       exoscaleNodeClassKind,
@@ -50,6 +51,16 @@ export class NodeClassDeletion {
     const using = (claims: readonly NodeClaim[]) => claims.filter((claim) => isActiveUser(claim, name)).length
     const known = using(this.#deps.nodeClaims.list())
     return known > 0 ? known : using(await this.#deps.kube.list(karpenterKinds.nodeClaim, { signal }))
+  }
+
+  /**
+   * Whether the whole installation goes. While another class stays, so may the nodes of instances without a claim, as after a
+   * restore of etcd: garbage collection announces them first.
+   */
+  #isLast({ metadata }: ExoscaleNodeClass): boolean {
+    return this.#deps.nodeClasses
+      .list()
+      .every((each) => each.metadata.name === metadata.name || each.metadata.deletionTimestamp !== undefined)
   }
 
   /**

@@ -249,4 +249,22 @@ describe('node class deletion', () => {
     assert.ok(reasons(world).includes('CleanupFailed'))
     assert.equal(current(world), undefined)
   })
+
+  it('ADO-15 instances of lost claims stay when one of several classes is deleted', async () => {
+    const world = aWorld()
+    const labels = {
+      'exoscale.com/managed-by': 'karpenter',
+      'exoscale.com/cluster-id': clusterId,
+      'exoscale.com/node-claim': 'lost',
+    }
+    world.cloud.instances.set(idOf(1), { id: idOf(1), state: 'running', labels, 'private-networks': [] })
+    put(world, undefined, 'other')
+    deleting(world)
+    await reconcile(world)
+    assert.deepEqual(
+      world.kube.all(exoscaleNodeClassKind).map(({ metadata }) => metadata.name),
+      ['other'],
+    )
+    assert.equal(world.cloud.instances.get(idOf(1))?.state, 'running')
+  })
 })
