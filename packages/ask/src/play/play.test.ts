@@ -72,3 +72,15 @@ test('EXP-14 a restored cluster goes on as it was: nothing is launched, and its 
   assert.equal(play.list(kinds.pod).filter(isRunning).length, 8)
   await play.stop()
 })
+
+test('EXP-14 pods whose ServiceAccount the facts do not contain are played as others', async () => {
+  const pod = aPod('web-0', 'web', '1')
+  const spec: Pod['spec'] & { readonly serviceAccountName: string } = {
+    ...pod.spec,
+    serviceAccountName: 'robot',
+  }
+  const change = { kind: 'podAdded', id: 'web-0', pod: { ...pod, spec } } as const
+  const play = await played([{ atMs: startMs, change }], startMs + 5 * minuteMs)
+  assert.deepEqual(play.list(kinds.pod).map(isRunning), [true])
+  await play.stop()
+})

@@ -16,6 +16,8 @@ export interface ServerContext {
   readonly quotas: QuotaLedger
   /** Whether writes record field ownership in `metadata.managedFields`. */
   readonly recordsOwners: boolean
+  /** Whether pods of ServiceAccounts that do not exist are refused. */
+  readonly checksAccounts: boolean
   readonly gates: KubernetesGates
 }
 

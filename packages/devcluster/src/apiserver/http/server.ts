@@ -45,6 +45,8 @@ export interface ApiServerOptions {
   readonly definitions?: readonly ResourceDefinition[]
   /** Whether writes other than apply record field ownership (`metadata.managedFields`); default: true. */
   readonly recordsOwners?: boolean
+  /** Whether pods of ServiceAccounts that do not exist are refused; default: true. */
+  readonly checksAccounts?: boolean
   /** Feature gates of Kubernetes; default: on. */
   readonly featureGates?: Partial<KubernetesGates>
   /** Calls admission webhooks with a URL; absent: none of them responds. */
@@ -83,7 +85,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const registry = new Registry(
     definitions.filter((each) => gates.genericWorkload || apiVersionOf(each) !== apiVersionOf(podGroupKind)),
   )
-  const { recordsOwners = true } = options
+  const { checksAccounts = true, recordsOwners = true } = options
   const quotas = new QuotaLedger({ clock, logger, store }, (namespace, name, status) =>
     local.patch(resourceQuotaType, namespace, name, { status }, 'status'),
   )
@@ -95,6 +97,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     registry,
     quotas,
     recordsOwners,
+    checksAccounts,
     gates,
   }
   serveCustomResources(ctx)
