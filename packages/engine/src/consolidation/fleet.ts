@@ -124,7 +124,8 @@ export function fleetOf(whatIf: WhatIf): Fleet | undefined {
   })
   const none = new Int32Array(kinds.length)
   const types = rows.map(({ row, pricePerHour }): Launchable => {
-    const total = totalOf(row.capacity, layout)
+    const known = fit === undefined ? row.capacity : compiled.space.vector(row.group.allocatable)
+    const total = totalOf(known, layout)
     return {
       row,
       pricePerHour,

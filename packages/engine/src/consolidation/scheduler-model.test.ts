@@ -13,7 +13,7 @@ test('VER-47 up to 1.35 the balance with the pod counts, from 1.36 on what the p
   assert.deepEqual(scores('change'), [115, 95])
 })
 
-const names = ['cpu', 'memory', 'nvidia.com/gpu']
+const names = ['cpu', 'memory', 'nvidia.com/gpu', 'hugepages-2Mi']
 const at = (name: string) => names.indexOf(name)
 const even = [
   { name: 'cpu', weight: 1 },
@@ -54,6 +54,16 @@ test('WNT-39 weights count, extended resources only for pods that request them, 
   const fit = scoring('MostAllocated', { resources })
   assert.equal(scoreWith(fit, [2, 2, 0], [8, 8, 4]), 25)
   assert.equal(scoreWith(fit, [2, 2, 4], [8, 8, 4]), 81)
+})
+
+test('WNT-39 huge pages count as extended resources do, only for pods that request them', () => {
+  const resources = [
+    { name: 'cpu', weight: 1 },
+    { name: 'hugepages-2Mi', weight: 3 },
+  ]
+  const fit = scoring('MostAllocated', { resources })
+  assert.equal(scoreWith(fit, [2, 2, 0, 0], [8, 8, 0, 4]), 25)
+  assert.equal(scoreWith(fit, [2, 2, 0, 4], [8, 8, 0, 4]), 81)
 })
 
 test('WNT-39 pods go to the fullest node that has room, where that scores most', () => {

@@ -48,7 +48,7 @@ export interface FitScore {
     readonly at: number
     readonly weight: number
     /** Counts only for pods that request it. */
-    readonly isExtended: boolean
+    readonly isScalar: boolean
   }[]
   /** The score, 0 to 100, of a used share in percent. */
   readonly scoreOf: (usedPercent: number) => number
@@ -68,7 +68,7 @@ export function fitScoreOf(
   }
   return {
     resources: resources
-      .map(({ name, weight }) => ({ at: at(name), weight, isExtended: name.includes('/') }))
+      .map(({ name, weight }) => ({ at: at(name), weight, isScalar: /\/|^hugepages-/.test(name) }))
       .filter((resource) => resource.at >= 0),
     scoreOf: scores[type],
     skipsZero: type === 'RequestedToCapacityRatio',
@@ -98,7 +98,7 @@ function scoreOfUse(
     const resource = resources[index] as FitScore['resources'][number]
     const amount = amounts[resource.at] as number
     const all = total[2 + index] as number
-    if (all <= 0 || (resource.isExtended && amount === 0)) continue
+    if (all <= 0 || (resource.isScalar && amount === 0)) continue
     const used = most * (1 - ((free[at + resource.at] as number) - amount) / all)
     const score = scoreOf(Math.min(most, Math.max(0, used)))
     if (skipsZero && score <= 0) continue
