@@ -198,6 +198,15 @@ test('many costs are written over time', async (t) => {
     )
 })
 
+test('WNT-37 costs that are planned are not written once their NodePool is only observed', async (t) => {
+  const { world, writes } = await open(t, 300)
+  await world.clock.advanceUntil(() => writes.length === 100, 5 * minutes)
+  const observe = { metadata: { annotations: { 'tenon.sh/mode': 'observe' } } }
+  world.cluster.server.local.patch(karpenterKinds.nodePool, undefined, 'default', observe)
+  await world.clock.advance(2 * minutes)
+  assert.equal(writes.length, 100)
+})
+
 test('without the option no pod is written to', async (t) => {
   const { world, web, writes } = await open(t, 20, { podDeletionCost: false })
   await world.clock.advance(7 * minutes)

@@ -36,6 +36,7 @@ interface Dependencies {
 /** A cost that a pod is to have; undefined for none. */
 interface Write {
   readonly pod: Pod
+  readonly nodePool: string
   readonly cost: number | undefined
   readonly atMs: number
 }
@@ -73,6 +74,8 @@ export class PodDeletionCosts implements SingletonSpec {
   async run(signal: AbortSignal): Promise<ReconcileResult> {
     if (!this.#deps.state.decidable()) return { kind: 'after', delayMs: passMs }
     if (this.#writes.length === 0) this.#writes = await this.#plan(signal)
+    // A NodePool may be observed since the plan was made.
+    this.#writes = this.#writes.filter(({ nodePool }) => !this.#deps.observed.has(nodePool))
     const now = this.#writes.slice(0, writesPerPass)
     this.#writes = this.#writes.slice(writesPerPass)
     const failures = await inParallel(now, writesAtOnce, (write) => this.#write(write, signal))
@@ -100,7 +103,10 @@ export class PodDeletionCosts implements SingletonSpec {
     const namesOf = (nodes: readonly StateNode[]) => nodes.flatMap(({ node }) => node?.metadata.name ?? [])
     const order = namesOf([...going, ...leaving])
     // Pods elsewhere belong to other controllers, or to nobody.
-    const managed = new Set(namesOf(stateNodes))
+    const poolOf = (stateNode: StateNode) => labelsOf(stateNode)[labels.nodePool] ?? ''
+    const managed = new Map(
+      stateNodes.map((each): [string, string] => [each.node?.metadata.name ?? '', poolOf(each)]),
+    )
     return inSlices(this.#planned(order.slice(0, mostNodes), managed), slicing)
   }
 
@@ -124,7 +130,7 @@ export class PodDeletionCosts implements SingletonSpec {
 
   *#planned(
     order: readonly string[],
-    managed: ReadonlySet<string>,
+    managed: ReadonlyMap<string, string>,
   ): Generator<undefined, readonly Write[], undefined> {
     const nowMs = this.#deps.slicing.clock.now()
     const places = new Map(order.map((node, place) => [node, place]))
@@ -138,14 +144,15 @@ export class PodDeletionCosts implements SingletonSpec {
       const own = writesFor(replicas, places, nowMs)
       if (own.length === 0) continue
       plannedMs.set(uid, nowMs)
-      writes.push(...own)
+      for (const write of own)
+        writes.push({ ...write, nodePool: managed.get(write.pod.spec.nodeName ?? '') ?? '' })
     }
     this.#plannedMs = plannedMs
     return writes
   }
 
   *#replicaSets(
-    managed: ReadonlySet<string>,
+    managed: ReadonlyMap<string, string>,
   ): Generator<undefined, ReadonlyMap<string, Replicas>, undefined> {
     const sets = new Map<string, Replicas>()
     for (const [at, pod] of this.#deps.caches.pods.list().entries()) {
@@ -206,7 +213,7 @@ function writesFor(
   { isOrdered, pods }: Replicas,
   places: ReadonlyMap<string, number>,
   atMs: number,
-): readonly Write[] {
+): readonly Omit<Write, 'nodePool'>[] {
   const present = new Map<string, number>()
   for (const pod of pods) {
     const own = ownCost(pod)
