@@ -226,12 +226,12 @@ export class ClusterState {
 
   /** Whether this process serves the object: its provider has the node class, and no other controller serves it. */
   isManaged(object: NodeClaim | NodePool): boolean {
-    const { spec } = object
+    return this.#hasOwnClass(object) && (this.#selection === undefined || isServedBy(this.#selection, object))
+  }
+
+  #hasOwnClass({ spec }: NodeClaim | NodePool): boolean {
     const ref = 'template' in spec ? spec.template.spec.nodeClassRef : spec.nodeClassRef
-    return (
-      this.#provider.nodeClasses.some((type) => type.group === ref.group && type.kind === ref.kind) &&
-      (this.#selection === undefined || isServedBy(this.#selection, object))
-    )
+    return this.#provider.nodeClasses.some((type) => type.group === ref.group && type.kind === ref.kind)
   }
 
   /** The NodePool, if this process serves it. */
@@ -242,7 +242,8 @@ export class ClusterState {
 
   /** Whether it is a NodeClaim that no controller has taken, of a NodePool that this process serves. */
   isUntaken(object: NodeClaim | NodePool): boolean {
-    if ('template' in object.spec || controllerOf(object) !== undefined) return false
+    if ('template' in object.spec || controllerOf(object) !== undefined || !this.#hasOwnClass(object))
+      return false
     return this.managedPool(poolOf(object as NodeClaim)) !== undefined
   }
 

@@ -92,6 +92,26 @@ test('ADO-6 our own name on a claim that we have not written for minutes is anot
   assert.equal(await observing(stage), 1)
 })
 
+test('ADO-6 with --node-pools another Karpenter is recognized by claims of those NodePools, which nobody has taken', async (t) => {
+  const nodePools = { selector: {}, text: '', controller: 'kube-system/tenon' }
+  const { stage, other } = await opened(t, { nodePools })
+  await stage.pass(minutes)
+  await launchedBy(other('karpenter/1.8.0'), stage, 'theirs')
+  assert.equal(await observing(stage), 1)
+})
+
+test('ADO-6 a Karpenter of another cloud, with NodePools of its own, stops nothing', async (t) => {
+  const { stage, other } = await opened(t)
+  await stage.pass(minutes)
+  const nodeClassRef = { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' }
+  const claim = stage.aClaim('theirs', { nodeClassRef })
+  const created = other('karpenter/1.8.0').create(karpenterKinds.nodeClaim, claim)
+  await stage.pass(100)
+  await created
+  await statusOf(other('karpenter/1.8.0'), stage, 'theirs')
+  assert.equal(await observing(stage), 0)
+})
+
 test('ADO-6 a controller that was swapped out a second ago stops nothing', async (t) => {
   const { stage, other } = await opened(t)
   const before = other('karpenter/1.8.0')
