@@ -65,6 +65,8 @@ export interface RunOptions {
 
 export interface Stand {
   readonly api: LocalApi
+  /** Writes as Karpenter does. */
+  readonly karpenter: LocalApi
   readonly clock: VirtualClock
   /** Requests that changed something in the cluster. */
   readonly writes: readonly string[]
@@ -124,6 +126,7 @@ export async function goodCluster({ operations, gitVersion = 'v1.35.2' }: StandO
   }
   return {
     api,
+    karpenter: cluster.server.localAs('karpenter'),
     clock,
     writes,
     instances: () => cloud.instances().length,

@@ -81,6 +81,13 @@ const deploymentOf = (name: string, image: string, args: readonly string[]) => (
   },
 })
 
+const aClaim = (name: string, kind: string) => ({
+  apiVersion: 'karpenter.sh/v1',
+  kind: 'NodeClaim',
+  metadata: { name },
+  spec: { nodeClassRef: { group: 'karpenter.exoscale.com', kind, name: 'default' }, requirements: [] },
+})
+
 function autoscaling({ api }: Stand): void {
   api.create(kinds.namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'autoscaling' } })
 }
@@ -204,6 +211,19 @@ const faults: readonly Fault[] = [
     fix: /--take-over/,
   },
   {
+    name: 'a Karpenter that has written a minute ago, and may be stopped since (ADO-6)',
+    plant: (stand) => {
+      stand.karpenter.create(karpenterKinds.nodeClaim, aClaim('ours', 'ExoscaleNodeClass'))
+      const status = { providerID: 'exoscale://1' }
+      stand.karpenter.patch(karpenterKinds.nodeClaim, undefined, 'ours', { status }, 'status')
+    },
+    check: 'other-autoscalers',
+    status: 'warn',
+    message:
+      /^karpenter wrote the status of NodeClaim ours at \S+; if it still runs, Tenon will only observe$/,
+    fix: /--take-over/,
+  },
+  {
     name: 'another Karpenter',
     plant: (stand) => {
       autoscaling(stand)
@@ -285,6 +305,15 @@ for (const fault of faults)
     assert.deepEqual(others, [])
     assert.equal(stand.instances(), 0)
   })
+
+test('ADO-6 preflight does not mind a Karpenter of another cloud', async (t) => {
+  const stand = await stood(t)
+  stand.karpenter.create(karpenterKinds.nodeClaim, aClaim('theirs', 'EC2NodeClass'))
+  const status = { providerID: 'aws:///1' }
+  stand.karpenter.patch(karpenterKinds.nodeClaim, undefined, 'theirs', { status }, 'status')
+  const found = (await stand.run()).find(({ name }) => name === 'other-autoscalers')
+  assert.deepEqual(found?.findings, [])
+})
 
 test('SCA-15 preflight names a NodePool that no controller or two select', async (t) => {
   const stand = await stood(t)

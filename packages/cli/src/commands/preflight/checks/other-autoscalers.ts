@@ -5,7 +5,7 @@ import { latestForeignWrite, writeText } from '@tenon/operator'
 import { leaderAnnotations } from '../../../leader-annotations.ts'
 import { isTenons } from '../../../source/controller.ts'
 import type { RunningAutoscaler } from '../../../source/autoscalers.ts'
-import type { Check, CheckOutcome, Finding, Installation } from '../check.ts'
+import type { Check, CheckOutcome, Cloud, Finding, Installation } from '../check.ts'
 import { selectorOf } from './node-pools.ts'
 
 const clusterAutoscalerLease = 'cluster-autoscaler'
@@ -14,12 +14,12 @@ const recentMs = 10 * 60_000
 
 export const otherAutoscalers: Check = {
   name: 'other-autoscalers',
-  run: async ({ kube, clock, autoscalers, installation }, signal) => {
+  run: async ({ kube, clock, cloud, autoscalers, installation }, signal) => {
     if (autoscalers instanceof Error) throw autoscalers
     const now = clock.now()
     const leases = (await kube.list(kinds.lease, { signal })).filter((lease) => isHeld(lease, now))
     const { summary, findings } = judge(autoscalers, leases, installation)
-    const claims = leases.some(isTenons) ? [] : await claimsOf(kube, signal)
+    const claims = leases.some(isTenons) ? [] : await claimsOf(kube, cloud, signal)
     return { summary, findings: [...findings, ...besideFindings(leases, claims, now)] }
   },
 }
@@ -129,9 +129,13 @@ function besideFindings(
   return [...standing, { status: 'warn', message, fix }]
 }
 
-async function claimsOf(kube: KubeClient, signal: AbortSignal): Promise<readonly NodeClaim[]> {
+/** NodeClaims of the cloud's node classes, or all if the cloud is not known. */
+async function claimsOf(kube: KubeClient, cloud: Cloud, signal: AbortSignal): Promise<readonly NodeClaim[]> {
   try {
-    return await kube.list(karpenterKinds.nodeClaim, { signal })
+    const claims = await kube.list(karpenterKinds.nodeClaim, { signal })
+    if (cloud.kind === 'unknown') return claims
+    const served = new Set(cloud.module.nodeClasses.map(({ kind }) => kind))
+    return claims.filter(({ spec }) => served.has(spec.nodeClassRef.kind))
   } catch (error) {
     if (isNotServed(error)) return []
     throw error
