@@ -224,7 +224,7 @@ function commandsOf(
   const report = new CommandReport(parts)
   const traces = new CommandTraces(parts)
   const moves = new PodMoves({ ...parts, evictions })
-  return new Commands({
+  const commands = new Commands({
     start: new CommandStart({ ...parts, marks, replacements, report }),
     end: new CommandEnd({ ...parts, traces, moves, marks, deleter, report }),
     traces,
@@ -232,4 +232,8 @@ function commandsOf(
     moves,
     clock: parts.clock,
   })
+  parts.others?.onOpen(() => {
+    commands.verifyAgain()
+  })
+  return commands
 }

@@ -4,7 +4,7 @@ import { karpenterKinds, type NodeClaim } from '@tenon/api'
 import { createKubeClient, type KubeClient } from '@tenon/kube'
 import { latestForeignWrite, type Settings } from '@tenon/operator'
 import { rfc3339, type Transport } from '@tenon/runtime'
-import { openDisruption } from '../disruption/disruption-stage.test-support.ts'
+import { left, openDisruption, tainted } from '../disruption/disruption-stage.test-support.ts'
 import { aType, madeClaims, waitingPod } from '../testing/pools.test-support.ts'
 import { minutes, seconds, type Stage } from '../testing/stage.test-support.ts'
 
@@ -148,6 +148,31 @@ test('ADO-6 people, GitOps and an interrupted watch stop nothing', async (t) => 
   await stage.restart()
   await stage.pass(3 * minutes)
   assert.equal(await observing(stage), 0)
+})
+
+test('ADO-6 after standing back, a decision from before removes no node that has taken pods since', async (t) => {
+  let isRefusing = true
+  const apiPath = (inner: Transport): Transport => ({
+    send: (request, signal) =>
+      isRefusing && request.method === 'DELETE' && request.path.includes('/nodeclaims/')
+        ? Promise.reject(new Error('no route to the API server'))
+        : inner.send(request, signal),
+  })
+  const disruption = { consolidationPolicy: 'WhenEmpty', consolidateAfter: '30s' } as const
+  const stage = await openDisruption(t, { types: [aType('small', 2)], disruption, apiPath })
+  const { clock } = stage.world
+  const other = (userAgent: string) =>
+    createKubeClient({ transport: stage.world.kubeTransport(), clock, userAgent })
+  await stage.ready('ours')
+  await stage.pass(2 * minutes)
+  assert.deepEqual(tainted(stage), ['ours'], 'the node is about to go')
+  await launchedBy(other('karpenter/1.8.0'), stage, 'theirs')
+  assert.equal(await observing(stage), 1)
+  isRefusing = false
+  await stage.pod('new', 'node-ours')
+  await stage.pass(12 * minutes)
+  assert.equal(await observing(stage), 0)
+  assert.ok(left(stage).includes('ours'))
 })
 
 test('ADO-6 --take-over never waits', async (t) => {

@@ -69,6 +69,11 @@ export class Commands implements ControllerSpec {
       if (successors.some(({ metadata }) => metadata.name === claim)) this.#due.notify(id)
   }
 
+  /** Checks again whether nodes may go that have not been deleted: nothing was done for a while, and much may have changed. */
+  verifyAgain(): void {
+    for (const underWay of this.#underWay.values()) underWay.isVerified = false
+  }
+
   /** Whether a command is about the node. */
   has(providerID: string): boolean {
     return this.#queued.has(providerID)
@@ -233,9 +238,10 @@ export class Commands implements ControllerSpec {
     signal: AbortSignal,
   ): Promise<boolean> {
     const { end } = this.#deps
-    const { command } = underWay
+    const { command, deleted } = underWay
+    const undecided = command.candidates.filter(({ claim }) => !deleted.has(claim.metadata.name))
     const answers = await Promise.all(
-      command.candidates.map(async (candidate) => ({
+      undecided.map(async (candidate) => ({
         candidate,
         because: await end.whyStays(command, candidate, from, signal),
       })),
@@ -246,7 +252,7 @@ export class Commands implements ControllerSpec {
     const [first] = staying
     if (first === undefined) return false
     for (const { candidate, because } of staying) end.blocked(candidate, because)
-    if (command.reason !== 'Empty' || staying.length === command.candidates.length) {
+    if (command.reason !== 'Empty' || staying.length === undecided.length) {
       const name = first.candidate.node.metadata.name
       await this.#giveUp(id, underWay, `Node ${name} must stay: ${first.because}`)
       return true
