@@ -118,14 +118,15 @@ test('WNT-39 a snapshot keeps how kube-scheduler scores nodes, unless that canno
 
 test('PGE-1 refusals of NodeClaims that cannot be are left out of a snapshot, the others are read', () => {
   const good = { message: 'no', untilMs: 5 }
-  const refusedClaims = {
+  const given = {
     none: null,
     text: 'no',
     empty: {},
     endless: { message: 'no', untilMs: 9e15 },
     wordless: { untilMs: 5 },
     good,
-  } as unknown as Snapshot['memory']['refusedClaims']
+  }
+  const refusedClaims = JSON.parse(JSON.stringify(given)) as Snapshot['memory']['refusedClaims']
   const lines = [...snapshotLines({ ...snapshot, memory: { ...snapshot.memory, refusedClaims } })]
   const read = readSnapshotText(lines.join('\n'))
   assert.ok('ok' in read)

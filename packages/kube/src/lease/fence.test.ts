@@ -22,7 +22,10 @@ test('who may not act reads on and writes nothing; who may does both', async () 
   )
   assert.deepEqual(sent.splice(0), ['GET'])
   assert.equal(refused.length, 4)
-  assert.equal(refused[0], 'Error: POST /api/v1/nodes was not sent: this process does not lead, or only observes')
+  assert.equal(
+    refused[0],
+    'Error: POST /api/v1/nodes was not sent: this process does not lead, or only observes',
+  )
   mayAct = true
   await sendAll()
   assert.deepEqual(sent, methods)

@@ -4,10 +4,12 @@ import type { Pod } from '@tenon/api'
 import { Gauge } from 'prom-client'
 import { SchedulingReport } from './scheduling-report.ts'
 
-const pod = {
+const pod: Pod = {
+  apiVersion: 'v1',
+  kind: 'Pod',
   metadata: { name: 'web', namespace: 'shop', uid: 'u' },
   spec: { containers: [] },
-} as unknown as Pod
+}
 
 function aReport() {
   const gauge = (name: string, labelNames: readonly string[]) =>
@@ -18,13 +20,13 @@ function aReport() {
     unschedulablePods: gauge('unschedulable', ['controller']),
     pendingPodsByZone: gauge('zones', ['controller', 'zone']),
   }
-  const deps = {
+  const deps = Object.assign({} as ConstructorParameters<typeof SchedulingReport>[0], {
     metrics,
     waitingPods,
     memory: { failed: () => undefined },
     caches: { nodePools: { list: () => [] } },
-  }
-  const report = new SchedulingReport(deps as unknown as ConstructorParameters<typeof SchedulingReport>[0])
+  })
+  const report = new SchedulingReport(deps)
   const counted = async () => {
     const { values } = await waitingPods.get()
     return Object.fromEntries(values.map(({ labels, value }) => [String(labels['code']), value]))

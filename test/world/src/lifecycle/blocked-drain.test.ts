@@ -150,8 +150,6 @@ test('a drain can be looked at, pod by pod, with the rule and the deadline', asy
   assert.deepEqual(JSON.parse(await page(stage, '/debug/drains')), { drains: [expected] })
   assert.match(
     stage.events('FailedDraining')[0]?.message ?? '',
-    new RegExp(
-      `^Waiting for 2 pods to leave the node; the rest is deleted by ${rfc3339(deadlineMs)}: `,
-    ),
+    new RegExp(`^Waiting for 2 pods to leave the node; the rest is deleted by ${rfc3339(deadlineMs)}: `),
   )
 })

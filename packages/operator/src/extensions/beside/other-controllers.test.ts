@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { karpenterKinds, type NodeClaim, type NodePool } from '@tenon/api'
+import { karpenterKinds, type NodeClaim } from '@tenon/api'
 import type { KubeClient } from '@tenon/kube'
 import { rfc3339, silentLogger, VirtualClock } from '@tenon/runtime'
 import { OtherControllers } from './other-controllers.ts'
@@ -33,7 +33,7 @@ class Stand {
 
   see(kind: 'NodeClaim' | 'NodePool', name: string, ...entries: readonly Entry[]): void {
     const managedFields = entries.map(({ atMs, ...entry }) => ({ ...entry, time: rfc3339(atMs) }))
-    const object = { metadata: { name, managedFields }, spec: {} } as unknown as NodeClaim | NodePool
+    const object = Object.assign({} as NodeClaim, { metadata: { name, managedFields }, spec: {} })
     const kept = { ...object }
     this.others.seen(kind, object, kept, this.#kept.get(name))
     this.#kept.set(name, kept)
@@ -45,7 +45,7 @@ class Stand {
   }
 
   async writeOwn(name: string): Promise<void> {
-    const inner = { patch: () => Promise.resolve({}) } as unknown as KubeClient
+    const inner = Object.assign({} as KubeClient, { patch: () => Promise.resolve({}) })
     await this.others.client(inner).patch(karpenterKinds.nodeClaim, { name }, {})
   }
 }
@@ -133,9 +133,9 @@ test('ADO-6 claims that this process does not serve prove nothing', async (t) =>
 test('ADO-6 writes that wait for an answer do not keep others remembered for ever', async (t) => {
   const stand = new Stand(t)
   let answer: (() => void) | undefined
-  const hanging = {
+  const hanging = Object.assign({} as KubeClient, {
     patch: () => new Promise<object>((resolve) => (answer = () => resolve({}))),
-  } as unknown as KubeClient
+  })
   const pending = stand.others.client(hanging).patch(karpenterKinds.nodeClaim, { name: 'hangs' }, {})
   await stand.writeOwn('a')
   await stand.clock.advance(40 * minute)
