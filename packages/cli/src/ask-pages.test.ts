@@ -70,7 +70,7 @@ function shell(cwd: string, commands: string): Promise<Outcome> {
     KUBECONFIG: '.tenon/kubeconfig',
     NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '',
   }
-  const options = { cwd, env, maxBuffer: 64 * 1024 * 1024, timeout: 120_000 }
+  const options = { cwd, env, maxBuffer: 64 * 1024 * 1024, timeout: 300_000 }
   return new Promise((done) => {
     const child = execFile('bash', ['-euo', 'pipefail', '-c', commands], options, (_error, out, err) => {
       done({ code: child.exitCode ?? 1, out, err })
