@@ -188,6 +188,18 @@ describe('which pods get a node', () => {
     assert.equal(await stage.metric('scheduler_unschedulable_pods_count'), 1)
   })
 
+  test('PGE-1 pods that are left out are counted, also when there is nothing else to decide', async (t) => {
+    const stage = await openStage(t)
+    const leftOut = async () => await stage.metric('tenon_pods_waiting', { code: 'leftOut' })
+    waitingPod(stage, 'host', { spec: { nodeSelector: { [labels.hostname]: 'x' } } })
+    await stage.pass(5 * seconds)
+    assert.equal(await leftOut(), 1)
+    stage.world.cluster.server.local.delete(kinds.pod, 'default', 'host', { gracePeriodSeconds: 0 })
+    waitingPod(stage, 'plain')
+    await stage.pass(15 * seconds)
+    assert.equal(await leftOut(), 0)
+  })
+
   test('what pods wait for is measured, and nothing is once no pod waits', async (t) => {
     const stage = await openStage(t)
     waitingPod(stage, 'flexible')
