@@ -80,7 +80,7 @@ test('ADO-6 a managed Karpenter of another name is recognized by the status that
   const { stage, other } = await opened(t)
   await stage.ready('ours')
   await stage.pass(2 * minutes)
-  await statusOf(other('autoprovisioner/2'), stage, 'ours')
+  await statusOf(other('managed-karpenter/2'), stage, 'ours')
   assert.equal(await observing(stage), 1)
 })
 

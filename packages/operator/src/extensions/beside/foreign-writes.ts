@@ -17,13 +17,7 @@ export interface ForeignWrite {
 /** When each field manager last wrote the status. */
 export type StatusTimes = ReadonlyMap<string, number>
 
-/** The field manager of our own requests, from their user agent. */
-export const ownManager = 'karpenter'
-
-/** People, and programs that apply what people wrote: they may write anything, and launch nothing. */
-const bystanders =
-  /^(kubectl|k9s|lens|node-fetch|mozilla|curl|argo|flux|kustomize|helm|terraform|hashicorp|opentofu|pulumi|velero|rancher|kyverno|gatekeeper|kube-|tenon|before-first-apply)/i
-/** A claim that a person creates has the name of their tool. */
+/** Others may write conditions, or what a person wants, and launch nothing. */
 const autoscalers = /karpenter|autoscal/i
 
 interface Entry {
@@ -32,14 +26,14 @@ interface Entry {
   readonly atMs: number
 }
 
-/** Entries that cannot be read prove nothing. */
+/** Those of autoscalers; what cannot be read proves nothing. */
 function entriesOf({ metadata }: KubeObject): readonly Entry[] {
   const entries: unknown = isRecord(metadata) ? metadata.managedFields : undefined
   if (!Array.isArray(entries)) return []
   return entries.flatMap((entry: unknown) => {
     if (!isRecord(entry)) return []
     const { manager, time, subresource } = entry
-    if (typeof manager !== 'string' || typeof time !== 'string' || bystanders.test(manager)) return []
+    if (typeof manager !== 'string' || typeof time !== 'string' || !autoscalers.test(manager)) return []
     const atMs = Date.parse(time)
     return Number.isNaN(atMs) ? [] : [{ manager, isStatus: subresource === 'status', atMs }]
   })
@@ -51,10 +45,7 @@ export function statusTimes(object: KubeObject): StatusTimes {
   )
 }
 
-/**
- * The controllers that wrote the status of an object since the state with the times `before`. Others than autoscalers may
- * have something to say about a NodePool, too; the status of a NodeClaim is written by who launches it.
- */
+/** The autoscalers that wrote the status of an object since the state with the times `before`. */
 export function statusWrites(
   kind: string,
   name: string,
@@ -63,11 +54,10 @@ export function statusWrites(
 ): readonly ForeignWrite[] {
   return [...times]
     .filter(([manager, atMs]) => atMs > (before.get(manager) ?? Number.NEGATIVE_INFINITY))
-    .filter(([manager]) => kind !== 'NodePool' || autoscalers.test(manager))
     .map(([manager, atMs]) => ({ manager, atMs, verb: 'wrote the status of', object: `${kind} ${name}` }))
 }
 
-/** The last write to the status of NodeClaims, whoever the controller is; undefined without any since `sinceMs`. */
+/** The last write of an autoscaler to the status of NodeClaims; undefined without any since `sinceMs`. */
 export function latestForeignWrite(claims: readonly KubeObject[], sinceMs: number): ForeignWrite | undefined {
   const writes = claims.flatMap((claim) =>
     statusWrites('NodeClaim', claim.metadata.name, statusTimes(claim), new Map()),
@@ -87,7 +77,7 @@ export function standingBackText(write: ForeignWrite): string {
 
 /** The controller that created a NodeClaim, or undefined if a person may have. */
 export function creatorOf(claim: KubeObject): ForeignWrite | undefined {
-  const creator = entriesOf(claim).find(({ manager, isStatus }) => !isStatus && autoscalers.test(manager))
+  const creator = entriesOf(claim).find(({ isStatus }) => !isStatus)
   if (creator === undefined) return undefined
   const { manager, atMs } = creator
   return { manager, atMs, verb: 'created', object: `NodeClaim ${claim.metadata.name}` }

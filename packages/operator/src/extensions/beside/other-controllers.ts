@@ -8,7 +8,6 @@ import { readingClient, readingProvider } from '../observe/fences.ts'
 import {
   creatorOf,
   type ForeignWrite,
-  ownManager,
   standingBackText,
   statusTimes,
   type StatusTimes,
@@ -129,7 +128,7 @@ export class OtherControllers implements WorkGate {
     const key = keyOf(type, object.metadata.name)
     if (previous !== undefined)
       return statusWrites(type, object.metadata.name, times, previous).filter(
-        (write) => write.manager !== ownManager || !this.#explains(key, write),
+        (write) => !this.#explains(key, write),
       )
     const creator = type === 'NodePool' || this.#ownWrites.has(key) ? undefined : creatorOf(object)
     return creator === undefined ? [] : [creator]
@@ -196,7 +195,7 @@ export class OtherControllers implements WorkGate {
     }
   }
 
-  /** Whether a write with our name may be ours. */
+  /** Whether a write may be ours: the name says nothing, as Karpenter and Tenon have the same. */
   #explains(key: string, { atMs }: ForeignWrite): boolean {
     if (!this.#ownWrites.has(key)) return false
     const endedMs = this.#ownWrites.get(key)
