@@ -34,7 +34,7 @@ export class NodeClassDeletion {
       this.#event(object, 'Warning', 'DeletionBlocked', message)
       return { kind: 'after', delayMs: blockedRetryMs }
     }
-    if (this.#isLast(object)) await this.#sweep(object, signal)
+    await this.#sweep(object, signal)
     const { resourceVersion } = object.metadata
     await this.#deps.kube.patch(
       exoscaleNodeClassKind,
@@ -54,26 +54,31 @@ export class NodeClassDeletion {
   }
 
   /**
-   * Whether the whole installation goes. While another class stays, so may the nodes of instances without a claim, as after a
-   * restore of etcd: garbage collection announces them first.
-   */
-  #isLast({ metadata }: ExoscaleNodeClass): boolean {
-    return this.#deps.nodeClasses
-      .list()
-      .every((each) => each.metadata.name === metadata.name || each.metadata.deletionTimestamp !== undefined)
-  }
-
-  /**
-   * Deletes this cluster's instances without a claim. A failure does not block the deletion of the node class.
+   * With the last class, deletes this cluster's instances without a claim. A failure does not block the deletion of the node
+   * class.
    */
   async #sweep(object: ExoscaleNodeClass, signal: AbortSignal): Promise<void> {
     try {
+      if (!(await this.#isLast(object.metadata.name, signal))) return
       for (const id of await this.#deps.garbage.collectOrphans(signal))
         this.#event(object, 'Normal', 'OrphanedInstanceDeleted', `Instance ${id} had no NodeClaim`)
     } catch (error) {
       signal.throwIfAborted()
       this.#event(object, 'Warning', 'CleanupFailed', `instances could not be checked: ${String(error)}`)
     }
+  }
+
+  /**
+   * Whether the whole installation goes, by the cache and by a fresh read. While another class stays, so may the nodes of
+   * instances without a claim, as after a restore of etcd: garbage collection announces them first.
+   */
+  async #isLast(name: string, signal: AbortSignal): Promise<boolean> {
+    const isAlone = (classes: readonly ExoscaleNodeClass[]) =>
+      classes.every(({ metadata }) => metadata.name === name || metadata.deletionTimestamp !== undefined)
+    if (!isAlone(this.#deps.nodeClasses.list())) return false
+    const fresh = await this.#deps.kube.list(exoscaleNodeClassKind, { signal })
+    // A list without the class itself is wrong about the others, too.
+    return fresh.some(({ metadata }) => metadata.name === name) && isAlone(fresh)
   }
 
   #event(object: ExoscaleNodeClass, type: 'Normal' | 'Warning', reason: string, message: string): void {
