@@ -66,7 +66,7 @@ export class LaunchProbes {
   }
 }
 
-/** A pod that needs its own node. */
+/** A pod that needs its own node: those of the population have 16 cores. */
 function probePod(index: number, at: string): Pod {
   const pod = newPod(index, at)
   return {
@@ -74,7 +74,7 @@ function probePod(index: number, at: string): Pod {
     metadata: { ...pod.metadata, name: `launch-probe-${index}`, namespace: 'team-0', labels: label },
     spec: {
       ...pod.spec,
-      containers: [{ name: 'app', image: 'app', resources: { requests: { cpu: '12', memory: '1Gi' } } }],
+      containers: [{ name: 'app', image: 'app', resources: { requests: { cpu: '20', memory: '1Gi' } } }],
       affinity: {
         podAntiAffinity: {
           requiredDuringSchedulingIgnoredDuringExecution: [
