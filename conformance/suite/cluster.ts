@@ -37,6 +37,8 @@ export interface SharedControlPlane
 
 const clock = new SystemClock()
 const pollMs = 100
+/** Waits are as long as a quiet host needs; a busy one needs a few times that. */
+const patience = 3
 
 /** The API as a test sees it, through the stock client library. */
 export class Cluster {
@@ -91,17 +93,17 @@ export class Cluster {
   }
 }
 
-/** Waits until `probe` returns anything but undefined or false; fails with `what` after `seconds`. */
+/** Waits until `probe` returns anything but undefined or false; fails with `what` after {@link patience} times `seconds`. */
 export async function until<T>(
   what: string,
   seconds: number,
   probe: () => Promise<T | undefined | false>,
 ): Promise<T> {
-  const deadline = clock.monotonic() + seconds * 1000
+  const deadline = clock.monotonic() + seconds * patience * 1000
   for (;;) {
     const value = await probe()
     if (value !== undefined && value !== false) return value
-    if (clock.monotonic() > deadline) throw new Error(`not within ${seconds} s: ${what}`)
+    if (clock.monotonic() > deadline) throw new Error(`not within ${seconds * patience} s: ${what}`)
     await clock.sleep(pollMs)
   }
 }

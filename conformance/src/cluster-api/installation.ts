@@ -43,8 +43,11 @@ export async function uninstall(client: KubeClient, manifests: ManagerManifests)
     await ignoringGone(client.delete(customResourceDefinition, metadata))
 }
 
-/** Force-deletes all objects of a kind; a kind that is not served has none. */
-export async function tearOut(client: KubeClient, type: ResourceType): Promise<void> {
+/**
+ * Force-deletes all objects of a kind; a kind that is not served has none.
+ * @returns them, such as `Node n1`.
+ */
+export async function tearOut(client: KubeClient, type: ResourceType): Promise<readonly string[]> {
   const objects = await client.list(type).catch((error: unknown) => {
     // The response for a kind that is not served is plain text.
     if (!isKubeError(error) || error.status !== 404) throw error
@@ -55,6 +58,7 @@ export async function tearOut(client: KubeClient, type: ResourceType): Promise<v
     await ignoringGone(client.delete(type, key))
     await ignoringGone(client.patch(type, key, { metadata: { finalizers: null } }))
   }
+  return objects.map(({ metadata }) => `${type.kind} ${metadata.name}`)
 }
 
 /** Name and namespace of an object. */
