@@ -163,19 +163,18 @@ export function playHubFaults(world: World, deps: FaultDependencies): () => void
 
 /**
  * Users revert replicas that they requested and that no claim has taken, including Machines that do not exist
- * yet.
+ * yet. They delete those Machines too: fewer replicas end none while another Machine is leaving, which still counts.
  */
 function putRight(world: World): void {
   const { hub, kinds } = world.clusterApi
   for (const deployment of deploymentsIn(world).filter(isMember)) {
     const theirs = replicasOfUsers(world, deployment)
     if (theirs === 0) continue
-    const annotations = { 'cluster.x-k8s.io/delete-machine': '' }
-    for (const machine of freeMachinesOf(world, deployment).slice(0, theirs))
-      hub.patch(kinds.machine, namespace, machine.metadata.name, { metadata: { annotations } })
     const { metadata, spec } = deployment
     hub.patch(kinds.deployment, namespace, metadata.name, {
       spec: { replicas: (spec?.replicas ?? 0) - theirs },
     })
+    for (const machine of freeMachinesOf(world, deployment).slice(0, theirs))
+      hub.delete(kinds.machine, namespace, machine.metadata.name)
   }
 }
