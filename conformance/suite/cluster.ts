@@ -8,6 +8,7 @@ import {
 import { minorOf } from '@tenon/api'
 import { SystemClock } from '@tenon/runtime'
 import { type ControlPlane, startControlPlane } from '../src/control-plane.ts'
+import { patience } from '../src/patience.ts'
 import { readState } from '../src/state.ts'
 
 /** Any object, with the fields that tests read. */
@@ -37,8 +38,6 @@ export interface SharedControlPlane
 
 const clock = new SystemClock()
 const pollMs = 100
-/** Waits are as long as a quiet host needs; a busy one needs a few times that. */
-const patience = 3
 
 /** The API as a test sees it, through the stock client library. */
 export class Cluster {

@@ -15,6 +15,7 @@ import { defaultSettings, Operator, type Settings } from '@tenon/operator'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
 import { type LogFields, type Logger, SeededRandom, SystemClock } from '@tenon/runtime'
 import { applyCrds } from '../scheduling-proof/autoscaler.ts'
+import { patience } from '../patience.ts'
 import { Lookout } from './lookout.ts'
 import {
   foreignNode,
@@ -147,14 +148,16 @@ export class GangStand {
     this.#close()
   }
 
-  /** Waits until `probe` returns anything but undefined or false. */
+  /** Waits until `probe` returns anything but undefined or false, {@link patience} times `seconds` at most. */
   async until<T>(what: string, seconds: number, probe: () => T | undefined | false): Promise<T> {
-    const deadline = this.clock.monotonic() + seconds * 1000
+    const deadline = this.clock.monotonic() + seconds * patience * 1000
     for (;;) {
       const value = probe()
       if (value !== undefined && value !== false) return value
       if (this.clock.monotonic() > deadline)
-        throw new Error(`not within ${seconds} s: ${what}\n${this.#notes.last(linesShown).join('\n')}`)
+        throw new Error(
+          `not within ${seconds * patience} s: ${what}\n${this.#notes.last(linesShown).join('\n')}`,
+        )
       await this.clock.sleep(pollMs)
     }
   }

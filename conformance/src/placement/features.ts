@@ -17,7 +17,12 @@ const countingDriver = 'counting.csi.test'
 const neededDriver = 'needed.csi.test'
 
 /** The minor versions that have a feature without being asked for it. */
-const since = { declaredFeatures: 36, extendedResources: 36, neededDrivers: 37 } as const
+const since = {
+  podLevelResources: 34,
+  declaredFeatures: 36,
+  extendedResources: 36,
+  neededDrivers: 37,
+} as const
 
 /** Drivers that pods of every case use. */
 export const csiDrivers: readonly CaseObject[] = [
@@ -53,18 +58,29 @@ class Features {
   whole(): PlacementCase {
     const { name, objects, probes } = this.#case
     const pods = objects.map((each) =>
-      each.type === kinds.pod ? this.#resized(each) : each.type === kinds.node ? this.#node(each) : each,
+      each.type === kinds.pod
+        ? this.#resized({ ...each, object: this.#stored(each.object) })
+        : each.type === kinds.node
+          ? this.#node(each)
+          : each,
     )
     const volumes = this.#volumes()
     return {
       name,
       objects: [...pods, ...volumes, ...this.#devices(), ...this.#nominated()],
-      probes: probes.map((probe) => this.#probe(probe, volumes)),
+      probes: probes.map((probe) => this.#probe(this.#stored(probe), volumes)),
     }
   }
 
   #has(what: keyof typeof since): boolean {
     return this.#minor >= since[what]
+  }
+
+  /** A pod as an API server without the feature stores it. */
+  #stored(pod: UnstructuredObject): UnstructuredObject {
+    if (this.#has('podLevelResources')) return pod
+    const { resources: _, ...spec } = fieldsOf(pod['spec'])
+    return { ...pod, spec }
   }
 
   /** A bound pod whose containers have, or wait for, other amounts than they ask for. */

@@ -16,6 +16,7 @@ import { inParallel } from '../parallel.ts'
 import type { Autoscaler } from './autoscaler.ts'
 import { type Item, proofKinds } from './objects.ts'
 import { nodeClassName, proofPools } from './pools.ts'
+import { patience } from '../patience.ts'
 import { type Outcome, outcomeOf } from './outcome.ts'
 import { VolumeProvisioner } from './volume-provisioner.ts'
 
@@ -51,14 +52,14 @@ export class Field {
 
   /**
    * @param folder of the control plane.
-   * @param patience factor on every timeout; usually 1.
+   * @param factor on every timeout, beside {@link patience}; usually 1.
    */
-  constructor(autoscaler: Autoscaler, clock: Clock, folder: string, patience: number) {
+  constructor(autoscaler: Autoscaler, clock: Clock, folder: string, factor: number) {
     this.#autoscaler = autoscaler
     this.#folder = folder
     this.#client = autoscaler.client
     this.#clock = clock
-    this.#patience = patience
+    this.#patience = factor * patience
     this.#volumes = new VolumeProvisioner(autoscaler.client, autoscaler.operator.caches)
   }
 

@@ -15,6 +15,7 @@ import { KwokProvider, kwokNodeClassKind } from '@tenon/provider-kwok'
 import { type LogFields, type Logger, SeededRandom, SystemClock, type Transport } from '@tenon/runtime'
 import { budgetKind } from '../../../test/world/src/takeover/recorded-cluster.test-support.ts'
 import { WriteLog } from '../../../test/world/src/takeover/write-log.test-support.ts'
+import { patience } from '../patience.ts'
 import { applyCrds } from '../scheduling-proof/autoscaler.ts'
 import { proofKinds } from '../scheduling-proof/objects.ts'
 
@@ -106,13 +107,15 @@ export class Stand {
 
   /**
    * Polls until the probe holds.
-   * @throws Error naming `what` after `seconds`.
+   * @throws Error naming `what` after {@link patience} times `seconds`.
    */
   async until(what: string, seconds: number, probe: () => Promise<boolean>): Promise<void> {
-    const deadline = this.clock.monotonic() + seconds * 1000
+    const deadline = this.clock.monotonic() + seconds * patience * 1000
     while (!(await probe())) {
       if (this.clock.monotonic() > deadline) {
-        throw new Error(`not within ${seconds} s: ${what}\n${this.#journal.lines.slice(-30).join('\n')}`)
+        throw new Error(
+          `not within ${seconds * patience} s: ${what}\n${this.#journal.lines.slice(-30).join('\n')}`,
+        )
       }
       await this.clock.sleep(pollMs)
     }
