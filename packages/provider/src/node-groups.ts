@@ -103,6 +103,8 @@ export class NodeGroupError extends Error {
 export interface NodeGroups {
   /** The label of nodes with a GPU; its value is the GPU's type. */
   readonly gpuLabel?: string
+  /** Key of the taint of nodes that the cloud has not seen yet: while a node has it, it is starting. */
+  readonly startupTaint?: string
   /**
    * Called once, before the first loop. Resolves when groups can be read; what it starts ends with the signal.
    * @throws ProviderSettingError if the cloud cannot be used with these settings.

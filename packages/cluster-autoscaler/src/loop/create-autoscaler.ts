@@ -60,7 +60,7 @@ export function createAutoscaler(parts: AutoscalerParts): Autoscaler {
   const { clock, turns, random } = capabilities
   const { events, logger } = reporting
   const reader = new PodReader()
-  const taints = new TaintRules(options.taints)
+  const taints = new TaintRules(options.taints, nodeGroups.startupTaint)
   const registry = new ClusterStateRegistry(options.registry)
   const members = new GroupMembers({ groups: nodeGroups, clock, logger })
   const plans = new PodPlans(

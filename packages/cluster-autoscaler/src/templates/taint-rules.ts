@@ -35,8 +35,9 @@ export class TaintRules {
   readonly #prefixes: readonly string[]
   readonly #status: ReadonlySet<string>
 
-  constructor({ startupTaints, startupTaintPrefixes, statusTaints }: TaintOptions) {
-    this.#startup = new Set(startupTaints)
+  /** @param ofCloud the cloud's own startup taint. */
+  constructor({ startupTaints, startupTaintPrefixes, statusTaints }: TaintOptions, ofCloud?: string) {
+    this.#startup = new Set(ofCloud === undefined ? startupTaints : [...startupTaints, ofCloud])
     this.#prefixes = [...startupPrefixes, ...startupTaintPrefixes]
     this.#status = new Set(statusTaints)
   }

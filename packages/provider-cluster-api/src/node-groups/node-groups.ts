@@ -50,6 +50,8 @@ interface KnownGroup {
 
 export class ClusterApiNodeGroups implements NodeGroups {
   readonly gpuLabel = 'cluster-api/accelerator'
+  /** kubeadm joins nodes with it; Cluster API's core manager removes it (reports-2.md 12). */
+  readonly startupTaint: string
   readonly #hub: GroupHub
   readonly #templates: InfrastructureTemplates
   readonly #specs: readonly DiscoverySpec[]
@@ -80,6 +82,7 @@ export class ClusterApiNodeGroups implements NodeGroups {
     runtime: { readonly clock: Clock; readonly logger: Logger },
   ) {
     this.#hub = hub
+    this.startupTaint = hub.names.uninitialized
     this.#templates = templates
     this.#specs = settings.specs
     this.#architecture = settings.architecture
