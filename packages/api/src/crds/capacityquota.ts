@@ -1,6 +1,5 @@
 import { conditions, crd, integer, list, object, quantities, text } from './schema.ts'
 
-const notInteger = 'All resource quantities must be non-negative integers.'
 const amounts = quantities('Amounts by resource; nodes is the number of nodes.')
 
 /** CustomResourceDefinition of CapacityQuota, which Cluster Autoscaler has too (quotas.md 1). */
@@ -62,16 +61,15 @@ export const capacityQuotaCrd = crd({
               // The API server estimates the cost of the rule from it.
               maxLength: 32,
               'x-kubernetes-validations': [
-                // Two rules: 1.33 estimates the cost of each from the largest possible request, not from maxLength.
-                { rule: "type(self) == int || !self.endsWith('m')", message: notInteger },
                 {
                   // isInteger() of the API server denies 1Pi.
-                  rule: 'type(self) == int ? self >= 0 : [quantity(self).asApproximateFloat()].all(x, x >= 0.0 && double(int(x)) == x)',
-                  message: notInteger,
+                  rule: "type(self) == int ? self >= 0 : !self.endsWith('m') && [quantity(self).asApproximateFloat()].all(x, x >= 0.0 && double(int(x)) == x)",
+                  message: 'All resource quantities must be non-negative integers.',
                 },
               ],
             },
-            maxProperties: 20,
+            // Kubernetes 1.33 takes each value for as large as a request, and refuses the rule for more than 15 of them.
+            maxProperties: 15,
             'x-kubernetes-validations': [
               {
                 rule: 'self.all(name, name.size() <= 63)',

@@ -237,7 +237,7 @@ test('WNT-6 a CapacityQuota is refused as by the API server, with line and field
     `9:14: error: CapacityQuota q: spec.limits.resources.nodes: invalid value: "-1": ${message}`,
   ])
   const names = Array.from({ length: 21 }, (_, index) => `r${index}: 1`).join(', ')
-  assert.match((await problems(quota(`limits: {resources: {${names}}}`))).join(), /5:\d+: .*at most 20 items/)
+  assert.match((await problems(quota(`limits: {resources: {${names}}}`))).join(), /5:\d+: .*at most 15 items/)
   assert.match(
     (await problems(quota(`limits: {resources: {${'a'.repeat(64)}: 1}}`))).join(),
     /5:\d+: error: .*spec\.limits\.resources: .*Resource names must have at most 63 characters/,

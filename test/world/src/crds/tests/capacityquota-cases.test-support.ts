@@ -21,8 +21,8 @@ export const capacityQuotaCases: readonly CrdCase[] = [
     ['32Gi', '2k', '10', 10, 0, '0', '1e3', '1Pi', '1.5Gi', '4Ei'],
     (memory) => aCapacityQuota({ memory }),
   ),
-  ...refuses('WNT-6 CapacityQuota entries', /at most 20 items/, [numbered('r', 21)], ofNames),
-  ...accepts('WNT-6 CapacityQuota entries', [numbered('r', 20), []], ofNames),
+  ...refuses('WNT-6 CapacityQuota entries', /at most 15 items/, [numbered('r', 16)], ofNames),
+  ...accepts('WNT-6 CapacityQuota entries', [numbered('r', 15), []], ofNames),
   ...refuses(
     'WNT-6 CapacityQuota names',
     /Resource names must have at most 63 characters/,
