@@ -1,17 +1,17 @@
 import { request } from 'node:https'
 import { KubeConfig } from '@kubernetes/client-node'
-import type { SendRequest, ServerAnswer } from '../../test/world/src/crds/tests/crd-case.test-support.ts'
+import type { Ask, Answer } from '../src/pod-security/comparison.ts'
 
 /** Sends requests without a client library, so that cases may contain what a library would not send. */
-export async function administrator(kubeconfigPath: string): Promise<SendRequest> {
+export async function administrator(kubeconfigPath: string): Promise<Ask> {
   const config = new KubeConfig()
   config.loadFromFile(kubeconfigPath)
   const server = config.getCurrentCluster()?.server ?? ''
   const options = {}
   await config.applyToHTTPSOptions(options)
-  return (method, path, body) =>
-    new Promise<ServerAnswer>((resolve, reject) => {
-      const headers = { 'content-type': 'application/json', accept: 'application/json' }
+  return (method, path, body, contentType = 'application/json') =>
+    new Promise<Answer>((resolve, reject) => {
+      const headers = { 'content-type': contentType, accept: 'application/json' }
       const outgoing = request(`${server}${path}`, mergedOptions(options, method, headers), (response) => {
         const chunks: Buffer[] = []
         response.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -22,6 +22,7 @@ export async function administrator(kubeconfigPath: string): Promise<SendRequest
           resolve({
             status: response.statusCode ?? 0,
             body: isJson ? JSON.parse(text) : { message: text },
+            warning: response.headers['warning'],
           })
         })
       })

@@ -1,6 +1,7 @@
 import { ownValue } from '@tenon/api'
 import type { StoredObject } from '../contract.ts'
 import { sameJson } from './equality.ts'
+import { podTemplatePaths, valueAt } from './kinds/pod-templates.ts'
 
 /** A field that is stored but has no effect in the embedded cluster. */
 interface Gap {
@@ -67,18 +68,12 @@ const kindGaps: Readonly<Record<string, readonly Gap[]>> = {
   'jobs.batch': jobGaps,
 }
 
-/** Where a kind contains the spec of a pod or Job. */
-const templates: Readonly<Record<string, readonly (readonly [path: string, gaps: readonly Gap[]])[]>> = {
-  'deployments.apps': [['spec.template.spec', podGaps]],
-  'replicasets.apps': [['spec.template.spec', podGaps]],
-  'statefulsets.apps': [['spec.template.spec', podGaps]],
-  'daemonsets.apps': [['spec.template.spec', podGaps]],
-  replicationcontrollers: [['spec.template.spec', podGaps]],
-  'jobs.batch': [['spec.template.spec', podGaps]],
-  'cronjobs.batch': [
-    ['spec.jobTemplate.spec', jobGaps],
-    ['spec.jobTemplate.spec.template.spec', podGaps],
-  ],
+/** Where a kind contains fields of a pod or Job. */
+function templateGaps(collection: string): readonly (readonly [path: string, gaps: readonly Gap[]])[] {
+  const path = ownValue(podTemplatePaths, collection)
+  if (path === undefined) return []
+  const jobs = collection === 'cronjobs.batch' ? [['spec.jobTemplate.spec', jobGaps] as const] : []
+  return [...jobs, [`${path}.spec`, podGaps]]
 }
 
 /** All fields and kinds that {@link simulationWarnings} warns about. */
@@ -96,10 +91,7 @@ export function simulationWarnings(
   old?: StoredObject,
 ): readonly string[] {
   const own = ownValue(kindGaps, collection) ?? []
-  const places: (readonly [string, readonly Gap[]])[] = [
-    ['spec', own],
-    ...(ownValue(templates, collection) ?? []),
-  ]
+  const places: (readonly [string, readonly Gap[]])[] = [['spec', own], ...templateGaps(collection)]
   return places.flatMap(([base, gaps]) =>
     gaps.flatMap(({ path, when, why }) => {
       if (path === '')
@@ -111,13 +103,4 @@ export function simulationWarnings(
       return [`${full} has no effect on the embedded cluster: ${why}`]
     }),
   )
-}
-
-function valueAt(object: StoredObject, path: string): unknown {
-  let value: unknown = object
-  for (const part of path.split('.')) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, part)) return undefined
-    value = ownValue(value as Readonly<Record<string, unknown>>, part)
-  }
-  return value
 }

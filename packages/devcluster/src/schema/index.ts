@@ -3,6 +3,7 @@ export { type ApplyConflict, applyConflictMessage, applyServerSide } from './app
 export { trackManagedFields } from './apply/track-managed-fields.ts'
 export { builtinDefinitions } from './builtin-definitions.ts'
 export { compileCrd } from './crd/compile-crd.ts'
+export { appArmorPrefix, isConfinedByAnnotation } from './defaults/pod-spec.ts'
 export { fieldCauses, fieldErrorsMessage } from './field-errors.ts'
 export { openApiV2, openApiV3 } from './openapi/documents.ts'
 export { jsonPatch } from './patch/json-patch.ts'

@@ -67,11 +67,12 @@ class HttpApi {
     webhooks: WebhookCalls,
     signal: AbortSignal | undefined,
   ): HttpResponse | WebhookNeeded {
+    const warnings: string[] = []
     try {
-      return this.#route(request, webhooks, signal)
+      return this.#route(request, { webhooks, warnings }, signal)
     } catch (error) {
       if (error instanceof WebhookNeeded) return error
-      if (error instanceof ApiError) return errorResponse(error)
+      if (error instanceof ApiError) return errorResponse(error, warnings)
       this.#ctx.logger.error('a request failed', {
         method: request.method,
         path: request.path,
@@ -82,7 +83,11 @@ class HttpApi {
     }
   }
 
-  #route(request: HttpRequest, webhooks: WebhookCalls, signal: AbortSignal | undefined): HttpResponse {
+  #route(
+    request: HttpRequest,
+    parts: Omit<RequestOrigin, 'user'>,
+    signal: AbortSignal | undefined,
+  ): HttpResponse {
     const at = request.path.indexOf('?')
     const pathname = at < 0 ? request.path : request.path.slice(0, at)
     const query = new URLSearchParams(at < 0 ? '' : request.path.slice(at + 1))
@@ -95,7 +100,7 @@ class HttpApi {
       return this.#document(request, pathname, query)
     }
     const signals = [this.#parts.stopping, ...(signal === undefined ? [] : [signal])]
-    return this.#resource(request, path, query, { user: user ?? anonymous, webhooks }, signals)
+    return this.#resource(request, path, query, { user: user ?? anonymous, ...parts }, signals)
   }
 
   #resource(

@@ -6,8 +6,8 @@ import { isReadable, mediaTypeOf, protobuf, readableTypes } from './negotiation.
 import { decodeProtobuf } from '../protobuf/decode.ts'
 import { badRequest, unsupportedMediaType } from './status.ts'
 
-/** The user of a request, and the webhook responses. */
-export type RequestOrigin = Pick<WriteOptions, 'user' | 'webhooks'>
+/** The user of a request, the webhook responses, and the warnings so far. */
+export type RequestOrigin = Pick<WriteOptions, 'user' | 'webhooks' | 'warnings'>
 
 /** The text of a request's body. */
 export function bodyText(request: HttpRequest): string {
@@ -69,7 +69,6 @@ export function writeOptionsOf(
     manager: query.get('fieldManager') || agentName(request.headers['user-agent']),
     fieldValidation: fieldValidation as FieldValidation,
     dryRun: dryRun.includes('All'),
-    warnings: [],
     internal: false,
     ...by,
   }

@@ -27,10 +27,13 @@ export function pageNotFound(): HttpResponse {
   return textResponse(404, '404 page not found\n', type)
 }
 
-export function errorResponse(error: ApiError): HttpResponse {
+export function errorResponse(error: ApiError, warnings: readonly string[] = []): HttpResponse {
   const { retryAfterSeconds } = error.status.details ?? {}
   const retry = retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }
-  return textResponse(error.code, `${JSON.stringify(error.status)}\n`, { ...jsonHeaders, ...retry })
+  return textResponse(error.code, `${JSON.stringify(error.status)}\n`, {
+    ...warningHeaders(warnings),
+    ...retry,
+  })
 }
 
 /** A streamed body. */

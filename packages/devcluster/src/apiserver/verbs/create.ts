@@ -6,6 +6,8 @@ import { mutated, validated } from '../admission/index.ts'
 import { adminAccessErrors } from '../admission/admin-access.ts'
 import { admitCreate } from '../admission/plug-ins.ts'
 import { refuseUnknownTemplate } from '../admission/pod-groups.ts'
+import { appArmorWarnings, deprecationWarnings } from '../admission/pod-security/deprecated-fields.ts'
+import { checkPodSecurity } from '../admission/pod-security/pod-security.ts'
 import type { ServerContext, WriteOptions } from '../context.ts'
 import { checkCustomResourceDefinition, crdOf, isTerminatingCrd } from '../kinds/custom-resources.ts'
 import { policyOf } from '../admission/policy-status.ts'
@@ -23,6 +25,7 @@ import {
   pruned,
   readObject,
   refuseInvalid,
+  refuseUnreadable,
   subjectOf,
   timestamp,
   tracked,
@@ -72,13 +75,18 @@ export function prepareCreate(
   const admitted = admitCreate(ctx, served, filled)
   const changed = mutated(ctx, { served, operation: 'CREATE', object: admitted }, options)
   const object = served.collection === 'pods' ? withLabelKeys(changed as StoredObject & Pod) : changed
-  refuseInvalid(served, object.metadata.name ?? '', [
+  const errors = [
     ...(served.crdName === undefined ? [] : validateMetadata(object.metadata)),
     ...adminAccessErrors(ctx, served, object),
     ...served.definition.validate(object, undefined),
-  ])
+  ]
+  refuseUnreadable(served, errors)
+  if (!options.internal) options.warnings.push(...appArmorWarnings(served, bare))
+  refuseInvalid(served, object.metadata.name ?? '', errors)
   refuseUnknownTemplate(ctx, served, object)
+  if (!options.internal) options.warnings.push(...deprecationWarnings(served, bare))
   checkLimitRanges(ctx, served, object)
+  checkPodSecurity(ctx, { served, operation: 'CREATE', object }, options)
   ctx.quotas.check(served, object)
   checkCustomResourceDefinition(served, object)
   if (readObject(ctx, served, { namespace: into, name: object.metadata.name }) !== undefined)

@@ -1,6 +1,8 @@
 import type { FieldError, StoredObject } from '../../contract.ts'
 import { mutated, validated } from '../admission/index.ts'
 import { admitUpdate } from '../admission/plug-ins.ts'
+import { deprecationWarnings } from '../admission/pod-security/deprecated-fields.ts'
+import { checkPodSecurity } from '../admission/pod-security/pod-security.ts'
 import { policyOf } from '../admission/policy-status.ts'
 import type { ObjectKey, ServerContext, WriteOptions } from '../context.ts'
 import { createObject } from './create.ts'
@@ -155,9 +157,13 @@ export function prepareReplacement(
     ...(subresource === 'resize' ? beyondResize(old, admitted) : []),
     ...served.definition.validate(admitted, subresource === 'resize' ? undefined : old),
   ])
+  const isChanged = served.definition.hasGeneration && specChanged(admitted, old)
+  if (subresource === undefined && isChanged && served.collection !== 'pods' && !options.internal)
+    options.warnings.push(...deprecationWarnings(served, admitted))
   if (subresource === undefined || subresource === 'resize') {
     // Only a resize changes the resources of a pod's containers.
     if (served.collection !== 'pods' || subresource === 'resize') checkLimitRanges(ctx, served, admitted)
+    checkPodSecurity(ctx, { ...write, object: admitted }, options)
     ctx.quotas.check(served, admitted, old)
     if (!options.internal) options.warnings.push(...simulationWarnings(served.collection, admitted, old))
   }

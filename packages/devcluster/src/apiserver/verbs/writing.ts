@@ -81,11 +81,17 @@ export function pruned(
   return result.object
 }
 
+/** Throws 400 for a wrong type in a built-in kind. */
+export function refuseUnreadable(served: Served, errors: readonly FieldError[]): void {
+  const unreadable = served.crdName === undefined ? decodingError(served.definition, errors) : undefined
+  if (unreadable !== undefined) throw badRequest(unreadable)
+}
+
 /** Throws if there are errors: 400 for a wrong type in a built-in kind, else 422. */
 export function refuseInvalid(served: Served, name: string, errors: readonly FieldError[]): void {
   if (errors.length === 0) return
-  const unreadable = served.crdName === undefined ? decodingError(served.definition, errors) : undefined
-  throw unreadable === undefined ? invalid(subjectOf(served), name, errors) : badRequest(unreadable)
+  refuseUnreadable(served, errors)
+  throw invalid(subjectOf(served), name, errors)
 }
 
 /** The same object with other metadata. */

@@ -79,14 +79,30 @@ export function templateDefaults(template: Loose): Loose {
   return within(template, 'spec', podSpecDefaults)
 }
 
-const appArmorPrefix = 'container.apparmor.security.beta.kubernetes.io/'
+export const appArmorPrefix = 'container.apparmor.security.beta.kubernetes.io/'
 
+/** What an AppArmor annotation of old manifests means; undefined if it names no profile. */
 function appArmorProfile(annotation: unknown): Loose | undefined {
   if (annotation === 'runtime/default') return { type: 'RuntimeDefault' }
   if (annotation === 'unconfined') return { type: 'Unconfined' }
   const [, localhostProfile] =
     typeof annotation === 'string' ? (/^localhost\/(.+)$/.exec(annotation) ?? []) : []
   return localhostProfile === undefined ? undefined : { type: 'Localhost', localhostProfile }
+}
+
+/** Whether a container has its AppArmor profile by an annotation alone. */
+export function isConfinedByAnnotation(
+  spec: Loose,
+  annotations: Loose | undefined,
+  container: Loose,
+): boolean {
+  const annotation: unknown = ownValue(annotations, `${appArmorPrefix}${container['name']}`)
+  if (annotation === undefined || container['securityContext']?.appArmorProfile !== undefined) return false
+  const ofPod = spec['securityContext']?.appArmorProfile
+  return (
+    spec['os']?.name !== 'windows' &&
+    (ofPod === undefined || JSON.stringify(appArmorProfile(annotation)) !== JSON.stringify(ofPod))
+  )
 }
 
 /** Converts AppArmor annotations of old manifests. */
@@ -96,7 +112,7 @@ function withAppArmor(spec: Loose, annotations: Loose | undefined): Loose {
   }
   const profiled = (container: Loose): Loose => {
     const profile = appArmorProfile(ownValue(annotations, `${appArmorPrefix}${container['name']}`))
-    if (profile === undefined || container['securityContext']?.appArmorProfile !== undefined) return container
+    if (profile === undefined || !isConfinedByAnnotation(spec, annotations, container)) return container
     return { ...container, securityContext: { ...container['securityContext'], appArmorProfile: profile } }
   }
   return each(each(spec, 'containers', profiled), 'initContainers', profiled)

@@ -6,6 +6,7 @@ import { containerAmounts } from '../defaults/pod-resources.ts'
 import { jsonEqual } from '../shape-node.ts'
 import { checkContainers, checkId, checkProfile, checkResources, type PodContext } from './containers.ts'
 import { dnsLabelErrors, labelErrors, nameErrors, qualifiedNameErrors } from './metadata.ts'
+import { checkProfileAnnotations } from './profile-annotations.ts'
 import { type Findings, listOf, textsOf } from './reporting.ts'
 import { checkAffinity, checkNodeSelector, checkTolerations, checkTopologySpread } from './scheduling.ts'
 import { checkVolumes } from './volumes.ts'
@@ -37,6 +38,8 @@ function checkPodSpec(spec: Loose, path: string, found: Findings): void {
   }
   checkNames(spec, path, found)
   checkPodSecurity(spec, path, found)
+  checkHostProcesses(spec, path, found)
+  checkHostUsers(spec, path, found)
   checkNodeSelector(spec['nodeSelector'], `${path}.nodeSelector`, found)
   checkAffinity(spec['affinity'], `${path}.affinity`, found)
   checkTolerations(listOf(spec, 'tolerations'), `${path}.tolerations`, found)
@@ -73,21 +76,27 @@ function checkOs(spec: Loose, path: string, found: Findings): void {
   if (os['name'] === undefined || os['name'] === '') return found.required(`${path}.os.name`)
   found.oneOf(`${path}.os`, os['name'], ['linux', 'windows'])
   const security: Loose = spec['securityContext'] ?? {}
+  const containers = ['containers', 'initContainers', 'ephemeralContainers'].flatMap((list) =>
+    listOf(spec, list).map((container, index): readonly [string, Loose] => [
+      `${path}.${list}[${index}].securityContext`,
+      container['securityContext'] ?? {},
+    ]),
+  )
+  const contexts = [[`${path}.securityContext`, security] as const, ...containers]
   if (os['name'] === 'linux') {
-    if (security['windowsOptions'] !== undefined) {
-      found.forbidden(
-        `${path}.securityContext.windowsOptions`,
-        'windows options cannot be set for a linux pod',
-      )
+    for (const [at, { windowsOptions }] of contexts) {
+      if (windowsOptions !== undefined)
+        found.forbidden(`${at}.windowsOptions`, 'windows options cannot be set for a linux pod')
     }
-    return
   }
   if (os['name'] !== 'windows') return
   for (const field of ['hostPID', 'hostIPC', 'hostUsers', 'shareProcessNamespace']) {
     if (ownValue(spec, field) !== undefined) found.forbidden(`${path}.${field}`, notOnWindows)
   }
-  for (const field of Object.keys(security)) {
-    if (!windowsSecurity.has(field)) found.forbidden(`${path}.securityContext.${field}`, notOnWindows)
+  for (const [at, context] of contexts) {
+    for (const field of Object.keys(context)) {
+      if (!windowsSecurity.has(field)) found.forbidden(`${at}.${field}`, notOnWindows)
+    }
   }
 }
 
@@ -177,8 +186,48 @@ function checkPodSecurity(spec: Loose, path: string, found: Findings): void {
       if (spec['hostNetwork'] === true && name.startsWith('net.')) {
         found.invalid(place, name, "may not be specified when 'hostNetwork' is true")
       }
+      if (spec['hostIPC'] === true && /^(kernel\.(shm|msg|sem)|fs\.mqueue\.)/.test(name)) {
+        found.invalid(place, name, "may not be specified when 'hostIPC' is true")
+      }
     }
     names.add(name)
+  }
+}
+
+/** On Windows, containers are either all processes of the host or none is. */
+function checkHostProcesses(spec: Loose, path: string, found: Findings): void {
+  const valueOf = (one: Loose): unknown => one['securityContext']?.windowsOptions?.hostProcess
+  const ofPod = valueOf(spec)
+  const values: unknown[] = []
+  for (const list of ['initContainers', 'containers', 'ephemeralContainers']) {
+    for (const [index, container] of listOf(spec, list).entries()) {
+      const own = valueOf(container)
+      values.push(own ?? ofPod)
+      if (own === undefined || ofPod === undefined || own === ofPod) continue
+      const words = `pod hostProcess value must be identical if both are specified, was ${String(ofPod)}`
+      found.invalid(`${path}.${list}[${index}].securityContext.windowsOptions.hostProcess`, own, words)
+    }
+  }
+  if (!values.includes(true)) return
+  if (values.some((value) => value !== true)) {
+    const words =
+      'If pod contains any hostProcess containers then all containers must be HostProcess containers'
+    found.invalid(path, '', words)
+  }
+  if (spec['hostNetwork'] !== true) {
+    const words = 'hostNetwork must be true if pod contains any hostProcess containers'
+    found.invalid(`${path}.hostNetwork`, false, words)
+  }
+}
+
+function checkHostUsers(spec: Loose, path: string, found: Findings): void {
+  if (spec['hostUsers'] !== false) return
+  for (const [field, name] of [
+    ['hostNetwork', 'hostNetwork'],
+    ['hostPID', 'HostPID'],
+    ['hostIPC', 'HostIPC'],
+  ] as const) {
+    if (ownValue(spec, field) === true) found.forbidden(`${path}.${name}`, 'when `hostUsers` is false')
   }
 }
 
@@ -277,6 +326,7 @@ export function checkTemplate(template: Loose | undefined, path: string, found: 
   const spec: Loose | undefined = template['spec']
   if (spec === undefined) return
   checkPodSpec(spec, `${path}.spec`, found)
+  checkProfileAnnotations(template, `${path}.`, found)
   if (listOf(spec, 'ephemeralContainers').length > 0) {
     found.forbidden(`${path}.spec.ephemeralContainers`, 'ephemeral containers not allowed in pod template')
   }
@@ -302,6 +352,7 @@ export function checkPod(pod: StoredObject, old: StoredObject | undefined, found
   const before = old?.['spec'] as Loose | undefined
   if (before === undefined) {
     checkPodSpec(spec, 'spec', found)
+    checkProfileAnnotations(pod, '', found)
     checkImages(spec, found)
     if (listOf(spec, 'ephemeralContainers').length > 0) {
       found.forbidden('spec.ephemeralContainers', 'cannot be set on create')
