@@ -14,4 +14,5 @@ export { type FilterName, type Rejection, unavailableMessage } from './rejection
 export { type LabelMatcher, labelMatcher, type Labels } from './pods/selectors.ts'
 export { SpreadDomains } from './rules/spread-domains.ts'
 export { selectedNodePatch, VolumeIndex } from './volumes/volume-index.ts'
+export { volumesFor } from './volumes/volume-plan.ts'
 export { PodReader, Snapshot, type SnapshotMark, type SnapshotSurroundings } from './snapshot.ts'

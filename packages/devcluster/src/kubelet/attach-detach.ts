@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { kinds, type PersistentVolume, type Pod, type VolumeAttachment } from '@tenon/api'
 import { podFacts } from '@tenon/filters'
+import { outOfServiceTaint } from '../controllers/node-lifecycle/node-taints.ts'
 import { attempt, type KubeletContext } from './kubelet-context.ts'
 import { draw } from './settings.ts'
 
@@ -73,7 +74,8 @@ export class AttachDetach {
     const changed = new Set<string>()
     const now = this.#context.clock.monotonic()
     for (const [name, known] of this.#known) {
-      if (known.state.kind === 'attached' || known.state.doneAt > now) continue
+      if (known.state.kind === 'attached') continue
+      if (known.state.doneAt > now && !this.#isLost(known.attachment, known.state)) continue
       if (known.state.kind === 'attaching') this.#finishAttach(name)
       else this.#finishDetach(name)
       changed.add(known.attachment.nodeName)
@@ -123,6 +125,13 @@ export class AttachDetach {
       : settings.forceDetachMs
     const doneAt = clock.monotonic() + delay
     this.#known.set(attachment.name, { attachment, state: { kind: 'detaching', doneAt } })
+  }
+
+  /** Whoever taints a node as out of service states that nothing there writes to volumes any more. */
+  #isLost({ nodeName }: Attachment, { kind }: AttachmentState): boolean {
+    if (kind !== 'detaching') return false
+    const node = this.#context.api.get(kinds.node, undefined, nodeName)
+    return node?.spec?.taints?.some(({ key }) => key === outOfServiceTaint) === true
   }
 
   #finishAttach(name: string): void {

@@ -13,6 +13,8 @@ export interface KubeletContext {
   readonly settings: KubeletSettings
   readonly timers: TimerQueue
   readonly table: ResourceTable
+  /** When this process began to run kubelets. */
+  readonly startedAt: number
 }
 
 /** Runs a write; a refusal by the API server is logged and returns `undefined`. */

@@ -46,11 +46,14 @@ interface PodStatusView {
 
 /** Kubelets alone, on virtual time; pods are made already bound. */
 export class KubeletFixture {
-  readonly clock = new VirtualClock()
-  readonly api: LocalApi = createTestApiServer({ clock: this.clock }).local
+  readonly clock: VirtualClock
+  readonly api: LocalApi
   readonly kubelets: Kubelets
 
-  constructor(settings: Partial<KubeletSettings> = {}) {
+  /** @param before a run whose cluster goes on; default: a new cluster. */
+  constructor(settings: Partial<KubeletSettings> = {}, before?: KubeletFixture) {
+    this.clock = before?.clock ?? new VirtualClock()
+    this.api = before?.api ?? createTestApiServer({ clock: this.clock }).local
     const { api, clock } = this
     const random = new SeededRandom(1)
     this.kubelets = createKubelets({

@@ -146,6 +146,28 @@ describe('a kubelet and its Node', () => {
     assert.equal(fixture.brief('late'), 'Running running')
   })
 
+  it('PGE-17 keeps a Node Ready when the whole cluster is started again, but not when its instance is', async () => {
+    const fixture = new KubeletFixture()
+    fixture.kubelet()
+    await fixture.seconds(5)
+    assert.equal(fixture.ready(), 'True')
+    fixture.kubelets.stop()
+    await fixture.seconds(10)
+    const again = new KubeletFixture({}, fixture)
+    const second = again.kubelet()
+    assert.equal(again.ready(), 'True')
+    await fixture.seconds(60)
+    assert.equal(again.ready(), 'True')
+    second.stop()
+    const third = again.kubelet()
+    assert.equal(again.ready(), 'False', 'its instance starts anew')
+    await fixture.seconds(5)
+    third.stop()
+    await fixture.seconds(5)
+    new KubeletFixture({}, fixture).kubelet('a', { providerId: 'test://other' })
+    assert.equal(again.ready(), 'False', 'another instance has its name')
+  })
+
   it('publishes a CSINode with the configured drivers', async () => {
     const fixture = new KubeletFixture({ csiDrivers: [{ name: 'csi.test', volumesPerNode: 3 }] })
     fixture.kubelet()

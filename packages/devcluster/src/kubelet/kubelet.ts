@@ -74,8 +74,11 @@ export class Kubelet implements KubeletHandle {
   /** Registers the Node and starts its heartbeats. */
   begin(): void {
     const { clock, random, settings, timers } = this.#context
-    this.#ready = this.spec.wasReady === true
+    const isResumed = this.#wasReadyBefore()
+    this.#ready = this.spec.wasReady === true || isResumed
     this.#register()
+    // From now on the heartbeat is of this run.
+    if (isResumed) this.#reportStatus(clock.now())
     if (this.#ready) this.#devices.begin(0)
     timers.after(draw(random, settings.readyDelay), () => {
       if (this.#stopped || this.#ready || this.spec.neverReady === true) return
@@ -85,6 +88,16 @@ export class Kubelet implements KubeletHandle {
     })
     // Jitter, so that nodes that started together do not send heartbeats together.
     timers.after(draw(random, [settings.leaseRenewMs / 2, settings.leaseRenewMs]), () => this.#beat())
+  }
+
+  /** Whether an earlier run of the cluster has reported the node as Ready: to its pods the run was not interrupted. */
+  #wasReadyBefore(): boolean {
+    const { startedAt } = this.#context
+    const node = this.#node()
+    if (node === undefined || this.spec.neverReady === true) return false
+    if (node.spec?.providerID !== this.spec.providerId) return false
+    const ready = node.status?.conditions?.find(({ type }) => type === 'Ready')
+    return ready?.status === 'True' && Date.parse(ready.lastHeartbeatTime ?? '') < startedAt
   }
 
   stop(): void {

@@ -56,6 +56,7 @@ class KubeletPool implements Kubelets {
       settings: { ...defaultKubeletSettings, ...settings },
       timers: new TimerQueue(clock),
       table: new ResourceTable(),
+      startedAt: clock.now(),
     }
     this.#attachDetach = new AttachDetach(this.#context, (nodeName) => this.#kubelets.has(nodeName))
     this.#unsubscribe = api.subscribe<Pod>(kinds.pod, {

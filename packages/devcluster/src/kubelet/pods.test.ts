@@ -233,22 +233,7 @@ describe('pods on a kubelet', () => {
   it('attaches CSI volumes before the pod starts and detaches them after it', async () => {
     const fixture = new KubeletFixture()
     fixture.kubelet()
-    fixture.api.create<PersistentVolume>(kinds.persistentVolume, {
-      apiVersion: 'v1',
-      kind: 'PersistentVolume',
-      metadata: { name: 'pv' },
-      spec: {
-        capacity: { storage: '1Gi' },
-        accessModes: ['ReadWriteOnce'],
-        csi: { driver: 'csi.test', volumeHandle: 'h1' },
-      },
-    })
-    fixture.api.create(kinds.persistentVolumeClaim, {
-      apiVersion: 'v1',
-      kind: 'PersistentVolumeClaim',
-      metadata: { name: 'data', namespace: 'default' },
-      spec: { volumeName: 'pv', accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
-    })
+    withVolume(fixture)
     const volumes = [{ name: 'data', persistentVolumeClaim: { claimName: 'data' } }]
     fixture.pod('p', { volumes })
     await fixture.seconds(1.1)
@@ -266,4 +251,46 @@ describe('pods on a kubelet', () => {
     assert.deepEqual(attachments(), [])
     assert.deepEqual(fixture.node()?.status?.volumesInUse, [])
   })
+
+  it('PGE-17 detaches volumes of a silent node after minutes, or at once if it is out of service', async () => {
+    for (const isOutOfService of [false, true]) {
+      const fixture = new KubeletFixture()
+      const kubelet = fixture.kubelet()
+      withVolume(fixture)
+      fixture.pod('p', { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'data' } }] })
+      await fixture.seconds(5.1)
+      assert.equal(fixture.status('p').phase, 'Running')
+      kubelet.stop()
+      fixture.api.delete(kinds.pod, 'default', 'p', { gracePeriodSeconds: 0 })
+      await fixture.seconds(60)
+      const attached = () => fixture.api.list<VolumeAttachment>(kinds.volumeAttachment).length
+      assert.equal(attached(), 1)
+      const taints = [{ key: 'node.kubernetes.io/out-of-service', effect: 'NoExecute' }]
+      if (isOutOfService) fixture.api.patch(kinds.node, undefined, kubelet.nodeName, { spec: { taints } })
+      await fixture.seconds(1)
+      assert.equal(attached(), isOutOfService ? 0 : 1)
+      await fixture.seconds(360)
+      assert.equal(attached(), 0)
+    }
+  })
 })
+
+/** Creates the claim `data` with a CSI volume. */
+function withVolume({ api }: KubeletFixture): void {
+  api.create<PersistentVolume>(kinds.persistentVolume, {
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name: 'pv' },
+    spec: {
+      capacity: { storage: '1Gi' },
+      accessModes: ['ReadWriteOnce'],
+      csi: { driver: 'csi.test', volumeHandle: 'h1' },
+    },
+  })
+  api.create(kinds.persistentVolumeClaim, {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: 'data', namespace: 'default' },
+    spec: { volumeName: 'pv', accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+  })
+}

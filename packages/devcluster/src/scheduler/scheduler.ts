@@ -16,6 +16,7 @@ import {
   PodReader,
   SpreadDomains,
   VolumeIndex,
+  volumesFor,
 } from '@tenon/filters'
 import { observeCluster } from './cluster/cluster-observer.ts'
 import { HeldEvents } from './cluster/held-events.ts'
@@ -323,9 +324,11 @@ class Scheduler {
 
   #bind(queued: QueuedPod, cycle: PodCycle, nodeName: string): void {
     const { facts } = queued
-    const claims = cycle.volumePlan.waiting.map(({ claim }) => claim.metadata.name)
+    const reserved = this.#reserveVolumes(cycle, nodeName)
+    const waiting = cycle.volumePlan.waiting.map(({ claim }) => claim.metadata.name)
+    const claims = waiting.filter((claim) => reserved?.has(claim) !== true)
     const devices = this.#devicesOn(cycle, nodeName)
-    const isReserved = this.#claims.reserve(facts, devices)
+    const isReserved = reserved !== undefined && this.#claims.reserve(facts, devices)
     const result = isReserved ? this.#writer.bind(facts, nodeName, claims) : 'refused'
     if (result !== 'bound') this.#claims.release(facts, devices)
     if (result === 'refused') {
@@ -338,6 +341,24 @@ class Scheduler {
       this.#view.index.assign(facts, nodeName)
       this.#events.add('podAdded')
     }
+  }
+
+  /**
+   * Reserves the existing volumes that the pod's claims get on the node: the next pod must not count on them.
+   * @returns the names of these claims, or undefined if a volume could not be reserved.
+   */
+  #reserveVolumes({ facts, volumePlan }: PodCycle, nodeName: string): ReadonlySet<string> | undefined {
+    const { index, volumes } = this.#view
+    const entry = index.node(nodeName)
+    if (volumePlan.waiting.length === 0 || entry === undefined) return new Set()
+    const existing = volumesFor(volumePlan, entry, volumes)
+    for (const [claim, volume] of existing) {
+      const reserved = this.#writer.reserveVolume(volume, facts.namespace, claim)
+      if (reserved === undefined) return undefined
+      volumes.setVolume(reserved)
+      index.touch()
+    }
+    return new Set(existing.keys())
   }
 
   /** The allocations of the pod's claims on its node. */

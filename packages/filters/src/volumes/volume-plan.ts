@@ -189,7 +189,7 @@ export function volumeBindingRejection(
   volumes: VolumeIndex,
 ): Rejection | undefined {
   const reachable = plan.bound.every((volume) => reaches(volume, entry))
-  const [found, lacking] = binding(plan, entry, volumes)
+  const { found, lacksStorage: lacking } = binding(plan, entry, volumes)
   if (reachable && found && !lacking) return undefined
   const reasons = [
     ...(reachable ? [] : ['node(s) had volume node affinity conflict']),
@@ -227,13 +227,27 @@ function reaches(volume: PersistentVolume, entry: NodeEntry): boolean {
   return terms === undefined || terms.some((term) => meetsNodeSelectorTerm(term, entry.name, entry.labels))
 }
 
-/** Whether unbound claims can get a volume on the node, and whether only storage for a new one is lacking. */
-function binding(
+/** The existing volumes that the pod's unbound claims get on the node, by the name of the claim. */
+export function volumesFor(
   plan: VolumePlan,
   entry: NodeEntry,
   volumes: VolumeIndex,
-): readonly [found: boolean, lacksStorage: boolean] {
+): ReadonlyMap<string, PersistentVolume> {
+  return binding(plan, entry, volumes).existing
+}
+
+interface Binding {
+  /** Existing volumes by the name of the claim. */
+  readonly existing: ReadonlyMap<string, PersistentVolume>
+  /** Whether every unbound claim can get a volume on the node. */
+  readonly found: boolean
+  /** Whether only storage for a new volume is lacking. */
+  readonly lacksStorage: boolean
+}
+
+function binding(plan: VolumePlan, entry: NodeEntry, volumes: VolumeIndex): Binding {
   const used = new Set<string>()
+  const chosen = new Map<string, PersistentVolume>()
   let lacksStorage = false
   const found = plan.waiting.every(({ claim, storageClass }) => {
     const selected = selectedNode(claim)
@@ -243,13 +257,14 @@ function binding(
     const existing = isSelected ? undefined : smallestFree(claim, entry, volumes, used)
     if (existing !== undefined) {
       used.add(existing.metadata.name)
+      chosen.set(claim.metadata.name, existing)
       return true
     }
     if (!isProvisionable(storageClass, entry)) return false
     lacksStorage ||= !hasStorage(claim, storageClass, entry, volumes)
     return true
   })
-  return [found, found && lacksStorage]
+  return { existing: chosen, found, lacksStorage: found && lacksStorage }
 }
 
 /** Claims are compared with free storage one by one, as in kube-scheduler. */
@@ -291,8 +306,13 @@ function smallestFree(
   let bestSize = Number.POSITIVE_INFINITY
   for (const volume of volumes.volumes()) {
     const capacity = parseResource('storage', volume.spec.capacity?.['storage'] ?? '0')
-    if (capacity < size || capacity >= bestSize || used.has(volume.metadata.name)) continue
-    if (!suits(volume, claim) || !reaches(volume, entry)) continue
+    const isLarger = capacity >= bestSize && volume.spec.claimRef === undefined
+    if (capacity < size || isLarger || used.has(volume.metadata.name)) continue
+    if (!suits(volume, claim)) continue
+    const isReachable = reaches(volume, entry)
+    // A volume that is reserved for the claim is the only one that it gets.
+    if (volume.spec.claimRef !== undefined) return isReachable ? volume : undefined
+    if (!isReachable) continue
     best = volume
     bestSize = capacity
   }
@@ -301,12 +321,8 @@ function smallestFree(
 
 function suits(volume: PersistentVolume, claim: PersistentVolumeClaim): boolean {
   const { spec, metadata, status } = volume
-  const reserved = spec.claimRef
-  const free =
-    reserved === undefined ||
-    (reserved.name === claim.metadata.name && reserved.namespace === claim.metadata.namespace)
   return (
-    free &&
+    isFreeFor(volume, claim) &&
     metadata.deletionTimestamp === undefined &&
     (status?.phase ?? 'Available') === 'Available' &&
     (spec.volumeMode ?? 'Filesystem') === (claim.spec.volumeMode ?? 'Filesystem') &&
@@ -314,6 +330,13 @@ function suits(volume: PersistentVolume, claim: PersistentVolumeClaim): boolean 
     (storageClassNameOf(volume) ?? '') === (storageClassNameOf(claim) ?? '') &&
     (claim.spec.accessModes ?? []).every((mode) => spec.accessModes?.includes(mode))
   )
+}
+
+/** A reservation without a UID was made before the claim. */
+function isFreeFor({ spec: { claimRef } }: PersistentVolume, { metadata }: PersistentVolumeClaim): boolean {
+  if (claimRef === undefined) return true
+  if (claimRef.name !== metadata.name || claimRef.namespace !== metadata.namespace) return false
+  return claimRef.uid === undefined || claimRef.uid === '' || claimRef.uid === metadata.uid
 }
 
 function isProvisionable(storageClass: StorageClass, entry: NodeEntry): boolean {

@@ -1,4 +1,4 @@
-import { kinds, type Pod, type PodCondition } from '@tenon/api'
+import { kinds, type PersistentVolume, type Pod, type PodCondition } from '@tenon/api'
 import { type Clock, type Logger, rfc3339 } from '@tenon/runtime'
 import { ApiError, type LocalApi } from '../../contract.ts'
 import type { EventRecorder } from './event-recorder.ts'
@@ -35,6 +35,32 @@ export class OutcomeWriter {
     this.#logger = capabilities.logger
     this.#events = events
     this.#schedulerName = schedulerName
+  }
+
+  /**
+   * Reserves an existing volume for a claim.
+   * @returns the volume, or undefined if the write was refused.
+   */
+  reserveVolume(
+    volume: PersistentVolume,
+    namespace: string,
+    claimName: string,
+  ): PersistentVolume | undefined {
+    let reserved: PersistentVolume | undefined
+    this.#attempt('volume could not be reserved', () => {
+      const claim = this.#api.get(kinds.persistentVolumeClaim, namespace, claimName)
+      const claimRef = {
+        apiVersion: 'v1',
+        kind: 'PersistentVolumeClaim',
+        namespace,
+        name: claimName,
+        ...(claim?.metadata.uid !== undefined && { uid: claim.metadata.uid }),
+      }
+      const metadata = { annotations: { 'pv.kubernetes.io/bound-by-controller': 'yes' } }
+      const patch = { metadata, spec: { claimRef } }
+      reserved = this.#api.patch(kinds.persistentVolume, undefined, volume.metadata.name, patch)
+    })
+    return reserved
   }
 
   /**

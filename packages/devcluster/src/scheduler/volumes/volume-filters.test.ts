@@ -117,6 +117,49 @@ describe('pods with volumes', () => {
     assert.equal(cluster.nodeOf('q'), 'a')
   })
 
+  it('PGE-17 lets the second of two pods wait for a free local volume', async () => {
+    const cluster = aCluster().node('a')
+    const fields = { volumeBindingMode: 'WaitForFirstConsumer', provisioner: 'kubernetes.io/no-provisioner' }
+    cluster.storageClass('local', fields)
+    const term = { matchExpressions: [{ key: hostKey, operator: 'In' as const, values: ['a'] }] }
+    const offer = (name: string) =>
+      cluster.create(kinds.persistentVolume, {
+        metadata: { name },
+        spec: {
+          capacity: { storage: '1Gi' },
+          accessModes: ['ReadWriteOnce'],
+          storageClassName: 'local',
+          csi: { driver: 'disks.test', volumeHandle: name },
+          nodeAffinity: { required: { nodeSelectorTerms: [term] } },
+        },
+      })
+    const makeAvailable = (name: string) =>
+      cluster.api.patch(kinds.persistentVolume, undefined, name, { status: { phase: 'Available' } }, 'status')
+    offer('one')
+    makeAvailable('one')
+    cluster.claim('first', { storageClassName: 'local' }).pod('p', mounts('first'))
+    cluster.claim('second', { storageClassName: 'local' }).pod('q', mounts('second'))
+    await cluster.settle()
+    assert.deepEqual([cluster.nodeOf('p'), cluster.nodeOf('q')], ['a', undefined])
+    assert.match(cluster.reason('q') ?? '', /1 node\(s\) didn't find available persistent volumes to bind/)
+    const claim = cluster.api.get(kinds.persistentVolumeClaim, 'default', 'first')
+    const volume = cluster.api.get(kinds.persistentVolume, undefined, 'one')
+    assert.equal(volume?.spec.claimRef?.uid, claim?.metadata.uid)
+    assert.equal(claim?.metadata.annotations, undefined, 'nothing is provisioned for it')
+    offer('two')
+    makeAvailable('two')
+    await cluster.settle(2000)
+    assert.equal(cluster.nodeOf('q'), 'a')
+  })
+
+  it('PGE-17 reads the beta zone label of a volume as kube-scheduler does', async () => {
+    const cluster = aCluster().node('a', inZone('1')).node('b', inZone('2'))
+    const beta = { 'failure-domain.beta.kubernetes.io/zone': '2' }
+    cluster.volume('old', undefined, beta).claim('data', { volumeName: 'old' }).pod('p', mounts('data'))
+    await cluster.settle()
+    assert.equal(cluster.nodeOf('p'), 'b')
+  })
+
   it('waits until the controller of volumes has bound a claim that names its volume', async () => {
     const cluster = aCluster().node('a').volume('v', undefined)
     const resources = { requests: { storage: '1Gi' } }

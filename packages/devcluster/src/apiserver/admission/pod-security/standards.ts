@@ -240,8 +240,8 @@ const hostPorts: Check = (pod) => {
 const probeHosts: Check = (pod) => {
   const hostsOf = ({ livenessProbe, readinessProbe, startupProbe, lifecycle }: SecuredContainer) =>
     [livenessProbe, readinessProbe, startupProbe, lifecycle?.postStart, lifecycle?.preStop]
-      .flatMap((handler) => [handler?.httpGet?.host, handler?.tcpSocket?.host])
-      .filter((host) => host !== undefined && host !== '')
+      .flatMap((handler) => [handler?.httpGet?.host ?? '', handler?.tcpSocket?.host ?? ''])
+      .filter((host) => host !== '')
   const names = distinct(containersThat(pod, (_context, container) => hostsOf(container).length > 0))
   if (names.length === 0) return undefined
   const hosts = distinct(pod.containers.flatMap((container) => hostsOf(container)))
@@ -305,13 +305,13 @@ const unconfined = forbiddenField(
 
 /** Before 1.19, profiles were annotations; what a container has not is not read. */
 const seccompAnnotations: Check = ({ annotations, containers }) => {
-  const keys = [
+  const keys = new Set([
     'seccomp.security.alpha.kubernetes.io/pod',
     ...containers.map(({ name }) => `container.seccomp.security.alpha.kubernetes.io/${name}`),
-  ]
+  ])
   const isAllowed = (value: string) =>
     ['', 'runtime/default', 'docker/default'].includes(value) || value.startsWith('localhost/')
-  const set = Object.entries(annotations).filter(([key, value]) => keys.includes(key) && !isAllowed(value))
+  const set = Object.entries(annotations).filter(([key, value]) => keys.has(key) && !isAllowed(value))
   if (set.length === 0) return undefined
   const texts = set.map(([key, value]) => `${key}="${value}"`).toSorted()
   return {
