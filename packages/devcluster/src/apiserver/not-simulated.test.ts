@@ -30,6 +30,39 @@ test('what is accepted and has no effect is named in a Warning', async () => {
   assert.match(warning(network), /NetworkPolicy has no effect/)
 })
 
+test('PGE-17 a MutatingAdmissionPolicy is accepted, with a word that it changes nothing', async () => {
+  const server = new TestServer()
+  const path = '/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies'
+  const policy = (spec: object) => ({
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'MutatingAdmissionPolicy',
+    metadata: { name: 'sidecars' },
+    spec,
+  })
+  const resourceRules = [
+    { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] },
+  ]
+  const expression = 'Object{metadata: Object.metadata{labels: {"a": "b"}}}'
+  const created = await server.call(
+    'POST',
+    path,
+    policy({
+      matchConstraints: { resourceRules },
+      reinvocationPolicy: 'Never',
+      mutations: [{ patchType: 'ApplyConfiguration', applyConfiguration: { expression } }],
+    }),
+  )
+  assert.equal(created.status, 201, created.body.message)
+  assert.match(warning(created), /MutatingAdmissionPolicy has no effect on the embedded cluster/)
+  assert.equal(created.body.spec.failurePolicy, 'Fail')
+  const refused = await server.call('POST', path, policy({ mutations: [] }))
+  assert.equal(
+    refused.body.message,
+    'MutatingAdmissionPolicy.admissionregistration.k8s.io "sidecars" is invalid: [spec.matchConstraints: Required value, ' +
+      'spec.mutations: Required value: mutations must contain at least one item, spec.reinvocationPolicy: Required value]',
+  )
+})
+
 test('templates are looked into, and what an update leaves alone is not told again', async () => {
   const server = new TestServer()
   const path = '/apis/batch/v1/namespaces/default/cronjobs'

@@ -39,6 +39,8 @@ const kindGaps: Readonly<Record<string, readonly Gap[]>> = {
   'apiservices.apiregistration.k8s.io': whole('requests are not passed on to other API servers'),
   'flowschemas.flowcontrol.apiserver.k8s.io': whole('requests are not limited'),
   'prioritylevelconfigurations.flowcontrol.apiserver.k8s.io': whole('requests are not limited'),
+  'mutatingadmissionpolicies.admissionregistration.k8s.io': whole('no object is changed by it'),
+  'mutatingadmissionpolicybindings.admissionregistration.k8s.io': whole('no object is changed by its policy'),
   'volumeattributesclasses.storage.k8s.io': whole('volumes have no attributes to change'),
   'horizontalpodautoscalers.autoscaling': [
     {

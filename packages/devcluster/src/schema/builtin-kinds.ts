@@ -220,6 +220,8 @@ const admissionKinds: readonly KindRow[] = [
     'validatingadmissionpolicybindings',
     { cluster: true, generation: true },
   ],
+  ['MutatingAdmissionPolicy', 'mutatingadmissionpolicies', { cluster: true, generation: true }],
+  ['MutatingAdmissionPolicyBinding', 'mutatingadmissionpolicybindings', { cluster: true, generation: true }],
 ]
 
 const resourceKinds: readonly KindRow[] = [

@@ -53,6 +53,8 @@ const group = 'admissionregistration.k8s.io'
 const exempt: ReadonlySet<string> = new Set([
   'ValidatingAdmissionPolicy',
   'ValidatingAdmissionPolicyBinding',
+  'MutatingAdmissionPolicy',
+  'MutatingAdmissionPolicyBinding',
   'MutatingWebhookConfiguration',
   'ValidatingWebhookConfiguration',
 ])

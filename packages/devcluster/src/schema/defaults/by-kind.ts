@@ -42,6 +42,8 @@ const defaults: Readonly<Record<string, (object: Loose) => Loose>> = {
   'rbac.authorization.k8s.io/ClusterRoleBinding': cluster.roleBindingDefaults,
   'admissionregistration.k8s.io/MutatingWebhookConfiguration': cluster.mutatingWebhookDefaults,
   'admissionregistration.k8s.io/ValidatingWebhookConfiguration': cluster.validatingWebhookDefaults,
+  'admissionregistration.k8s.io/MutatingAdmissionPolicy': cluster.admissionPolicyDefaults,
+  'admissionregistration.k8s.io/MutatingAdmissionPolicyBinding': cluster.policyBindingDefaults,
   'admissionregistration.k8s.io/ValidatingAdmissionPolicy': cluster.admissionPolicyDefaults,
   'admissionregistration.k8s.io/ValidatingAdmissionPolicyBinding': cluster.policyBindingDefaults,
   'apiextensions.k8s.io/CustomResourceDefinition': cluster.customResourceDefinitionDefaults,

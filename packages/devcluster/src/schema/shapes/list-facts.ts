@@ -34,6 +34,8 @@ export const listFacts: Readonly<Record<string, ListFact>> = {
   'V1FlowSchemaStatus.conditions': conditionsByType,
   'V1JSONSchemaProps.x-kubernetes-validations': { patch: 'merge:rule', apply: 'map:rule' },
   'V1JobStatus.conditions': { patch: 'merge:type' },
+  'V1MutatingAdmissionPolicySpec.matchConditions': byName,
+  'V1MutatingAdmissionPolicySpec.variables': byName,
   'V1MutatingWebhook.matchConditions': byName,
   'V1MutatingWebhookConfiguration.webhooks': byName,
   'V1NamespaceStatus.conditions': conditionsByType,

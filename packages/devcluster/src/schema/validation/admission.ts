@@ -34,10 +34,8 @@ function checkConditions(owner: Loose | undefined, path: string, found: Findings
 
 const reasons = ['Forbidden', 'Invalid', 'RequestEntityTooLarge', 'Unauthorized']
 
-/** A policy needs match constraints, and its expressions must compile. */
-export const checkValidatingPolicy: Check = (object, _old, found) => {
-  const spec = object['spec'] as Loose | undefined
-  if (spec === undefined) return found.required('spec')
+/** What validating and mutating policies share: match constraints are required, and expressions must compile. */
+function checkPolicySpec(spec: Loose, found: Findings): void {
   found.oneOf('spec.failurePolicy', spec['failurePolicy'], ['Fail', 'Ignore'])
   if (spec['matchConstraints'] === undefined) found.required('spec.matchConstraints')
   else if (listOf(spec['matchConstraints'], 'resourceRules').length === 0) {
@@ -54,6 +52,29 @@ export const checkValidatingPolicy: Check = (object, _old, found) => {
       found.invalid(at, name, 'name is not a valid CEL identifier')
     checkExpression(expression, `spec.variables[${index}].expression`, ['any'], found)
   }
+}
+
+/** What it changes is not checked, as it changes nothing here. */
+export const checkMutatingPolicy: Check = (object, _old, found) => {
+  const spec = object['spec'] as Loose | undefined
+  if (spec === undefined) return found.required('spec')
+  checkPolicySpec(spec, found)
+  const mutations = listOf(spec, 'mutations')
+  if (mutations.length === 0) found.required('spec.mutations', 'mutations must contain at least one item')
+  for (const [index, { patchType }] of mutations.entries()) {
+    const path = `spec.mutations[${index}].patchType`
+    if (!patchType) found.required(path)
+    else found.oneOf(path, patchType, ['ApplyConfiguration', 'JSONPatch'])
+  }
+  const reinvocation: unknown = spec['reinvocationPolicy']
+  if (!reinvocation) found.required('spec.reinvocationPolicy')
+  else found.oneOf('spec.reinvocationPolicy', reinvocation, ['IfNeeded', 'Never'])
+}
+
+export const checkValidatingPolicy: Check = (object, _old, found) => {
+  const spec = object['spec'] as Loose | undefined
+  if (spec === undefined) return found.required('spec')
+  checkPolicySpec(spec, found)
   checkAnnotations(object, spec, found)
   const validations = listOf(spec, 'validations')
   if (validations.length === 0 && listOf(spec, 'auditAnnotations').length === 0) {
@@ -101,13 +122,18 @@ function checkAnnotations(object: StoredObject, spec: Loose, found: Findings): v
 
 const actions = ['Audit', 'Deny', 'Warn']
 
-/** A binding needs a policy and actions. */
-export const checkPolicyBinding: Check = (object, _old, found) => {
+export const checkMutatingBinding: Check = (object, _old, found) => {
   const spec = object['spec'] as Loose | undefined
   const name: unknown = spec?.['policyName']
   if (typeof name !== 'string' || name === '') found.required('spec.policyName')
   else for (const words of nameErrors(name, 'subdomain')) found.invalid('spec.policyName', name, words)
   checkMatchResources(spec?.['matchResources'], 'spec.matchResources', found)
+}
+
+/** A binding needs a policy and actions. */
+export const checkPolicyBinding: Check = (object, old, found) => {
+  checkMutatingBinding(object, old, found)
+  const spec = object['spec'] as Loose | undefined
   const given: unknown = spec?.['validationActions']
   if (!Array.isArray(given) || given.length === 0) return found.required('spec.validationActions')
   for (const [index, action] of given.entries()) {

@@ -59,6 +59,8 @@ const checks: Readonly<Record<string, Check>> = {
   'scheduling.k8s.io/PodGroup': checkPodGroup,
   'scheduling.k8s.io/Workload': checkWorkload,
   'scheduling.k8s.io/PriorityClass': cluster.checkPriorityClass,
+  'admissionregistration.k8s.io/MutatingAdmissionPolicy': admission.checkMutatingPolicy,
+  'admissionregistration.k8s.io/MutatingAdmissionPolicyBinding': admission.checkMutatingBinding,
   'admissionregistration.k8s.io/ValidatingAdmissionPolicy': admission.checkValidatingPolicy,
   'admissionregistration.k8s.io/ValidatingAdmissionPolicyBinding': admission.checkPolicyBinding,
   'admissionregistration.k8s.io/MutatingWebhookConfiguration': admission.checkWebhooks,
