@@ -70,6 +70,7 @@ export {
   type EventRecorderOptions,
   type FlushableEventRecorder,
 } from './events/recorder.ts'
+export { traceAnnotations, traceparentAnnotation } from './events/event-object.ts'
 export {
   ClusterIdentity,
   identityAnnotation,

@@ -272,6 +272,7 @@ export class OperatorCore {
         framework: this.framework,
         passAges: this.passAges,
         journal: this.journal,
+        tracer: runtime.tracer,
       },
       process: { clock, turns: eventLoopTurns, random, logger, settings },
     }

@@ -4,7 +4,7 @@ export { type LogFields, type Logger, type LogLevel, Secret, silentLogger, Struc
 export { Listeners } from './listeners.ts'
 export { messageOf } from './message-of.ts'
 export { durationText, JsonLogger, type JsonLoggerOptions } from './log-json.ts'
-export { inLogScope } from './log-scope.ts'
+export { currentTrace, inLogScope, inTrace, traceFields, type TraceContext } from './scope.ts'
 export { type LogOutputs, openLogOutputs } from './log-outputs.ts'
 export { perObject } from './per-object.ts'
 export {
@@ -17,6 +17,17 @@ export {
   uuid,
 } from './random.ts'
 export { Tally } from './tally.ts'
+export {
+  createTracer,
+  type FinishedSpan,
+  parseTraceparent,
+  type Span,
+  type SpanAttributes,
+  traced,
+  tracedTransport,
+  traceparentOf,
+  type Tracer,
+} from './tracing.ts'
 export {
   type HttpHandler,
   type HttpRequest,

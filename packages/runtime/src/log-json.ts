@@ -1,7 +1,7 @@
 /** Writes the log as lines of JSON (operations.md 8). */
 import type { Clock } from './clock.ts'
 import { type LogFields, type Logger, type LogLevel, StructuredError } from './log.ts'
-import { scopeFields } from './log-scope.ts'
+import { scopeFields, traceFields } from './scope.ts'
 
 const order: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 }
 
@@ -82,7 +82,7 @@ export class JsonLogger implements Logger {
       message,
       ...(commit !== undefined && { commit }),
     }
-    this.#write(`${this.#text(head, { ...scopeFields(), ...this.#fields, ...fields })}\n`)
+    this.#write(`${this.#text(head, { ...scopeFields(), ...traceFields(), ...this.#fields, ...fields })}\n`)
   }
 
   /** Standard keys such as time and message take precedence over fields with the same key. */

@@ -1,6 +1,7 @@
 import type { Clock } from './clock.ts'
 import type { Logger } from './log.ts'
 import type { Random } from './random.ts'
+import type { Tracer } from './tracing.ts'
 
 /** The capabilities that every part of a process receives. */
 export interface Runtime {
@@ -8,4 +9,6 @@ export interface Runtime {
   /** Cryptographically strong outside simulations. */
   readonly random: Random
   readonly logger: Logger
+  /** Undefined: nothing is traced. */
+  readonly tracer?: Tracer | undefined
 }

@@ -68,10 +68,13 @@ import {
 } from '@tenon/provider-kwok'
 import {
   type Clock,
+  createTracer,
+  type FinishedSpan,
   type Logger,
   Secret,
   SeededRandom,
   silentLogger,
+  tracedTransport,
   type Transport,
   VirtualClock,
 } from '@tenon/runtime'
@@ -162,6 +165,8 @@ export interface WorldOptions {
   /** Keys of the cluster; default: generated. */
   readonly credentials?: Credentials
   readonly logger?: Logger
+  /** Receives the spans of operators; default: nothing is traced. */
+  readonly onSpan?: (span: FinishedSpan) => void
   readonly cluster?: Pick<
     DevClusterOptions<Exoscale>,
     'kubelets' | 'controllers' | 'scheduler' | 'gitVersion' | 'recordsOwners' | 'featureGates'
@@ -298,12 +303,15 @@ export class World {
     settings: Partial<Settings> = {},
   ): Promise<RunningOperator> {
     const { clock } = this
-    const { rate } = this.#options
+    const { onSpan, rate } = this.#options
     const random = this.#random.fork(`operator-${this.#operators++}`)
     const logger = this.#logger
     const process = new Mortality(crashAt, when)
     const server = this.#cleverCloud?.through(this.kubeTransport()) ?? this.kubeTransport()
-    const transport = process.guard((this.#options.apiPath ?? direct)(server, clock))
+    const tracer =
+      onSpan && createTracer({ clock, random: random.fork('traces'), isSampled: () => true, onEnd: onSpan })
+    const guarded = process.guard((this.#options.apiPath ?? direct)(server, clock))
+    const transport = tracedTransport(guarded, tracer)
     const client = createKubeClient({ transport, clock, userAgent: 'karpenter/world', ...(rate && { rate }) })
     const events = createEventRecorder({ client, clock, logger, random, component: 'karpenter' })
     const registry = createCacheRegistry({ client, clock, logger, random })
@@ -316,7 +324,7 @@ export class World {
     await clock.advanceUntil(() => provider !== undefined, 60_000)
     const operator = new Operator({
       kubernetes: { client, registry, events },
-      runtime: { clock, random, logger },
+      runtime: { clock, random, logger, tracer },
       provider: await connecting,
       decider: (this.#options.decider ?? inline)(clock),
       settings: {

@@ -33,7 +33,7 @@ export class Autoscaler {
     this.#viewer = new ClusterViewer(deps)
     this.#growth = new Growth(deps)
     this.#clusterMetrics = new ClusterMetrics(deps.options, deps.reporting.metrics)
-    this.#stopwatch = new Stopwatch(deps.slicing.clock, deps.reporting.metrics)
+    this.#stopwatch = new Stopwatch(deps.slicing.clock, deps.reporting)
     this.#startMs = deps.slicing.clock.now()
   }
 
@@ -53,9 +53,12 @@ export class Autoscaler {
 
   /** Only rejects when the signal aborts. */
   async runOnce(signal: AbortSignal): Promise<LoopOutcome> {
+    return await this.#stopwatch.run('main', () => this.#runOnce(signal))
+  }
+
+  async #runOnce(signal: AbortSignal): Promise<LoopOutcome> {
     const { reporting, slicing } = this.#deps
     const nowMs = slicing.clock.now()
-    const done = this.#stopwatch.start('main')
     reporting.metrics.set('last_activity', seconds(nowMs), { activity: 'main' })
     reporting.health.noteActivity()
     const isSnapshotWanted = reporting.debugging.snapshotz.isWanted
@@ -75,7 +78,6 @@ export class Autoscaler {
       reporting.logger.error('the loop failed', { type: outcome.type, error: outcome.message })
     }
     if (outcome.kind === 'done' || outcome.type === 'transientError') reporting.health.noteSuccess()
-    done()
     return outcome
   }
 
@@ -130,7 +132,6 @@ export class Autoscaler {
 
   async #updateRegistry(view: Omit<LoopView, 'quotas'>, signal: AbortSignal): Promise<void> {
     const { state, sources, reporting } = this.#deps
-    const done = this.#stopwatch.start('updateClusterState')
     const effects = {
       groups: sources.nodeGroups,
       events: reporting.events,
@@ -143,9 +144,10 @@ export class Autoscaler {
         reporting.metrics.add('failed_node_creations_total', nodes, { reason })
       },
     }
-    await this.#deps.slicing.turns.next()
-    await applyUpdate(state.registry.update(view), effects, signal)
-    done()
+    await this.#stopwatch.run('updateClusterState', async () => {
+      await this.#deps.slicing.turns.next()
+      await applyUpdate(state.registry.update(view), effects, signal)
+    })
   }
 
   async #scale(view: LoopView, classes: PodClasses, signal: AbortSignal): Promise<void> {
@@ -213,13 +215,11 @@ export class Autoscaler {
     reporting.metrics.set('last_activity', seconds(view.nowMs), { activity: 'scaleDown' })
     const starting = new Set([...awaited].flatMap((id) => state.registry.readinessOf(id)?.notStarted ?? []))
     const candidates = view.nodes.filter(({ metadata: { name } }) => !starting.has(name))
-    const done = this.#stopwatch.start('scaleDown')
     const { lastMs, lastMsByGroup } = this.#growth
-    const outcome = await actions.scaleDown.update(
-      { view, candidates, isForbidden, lastScaleUpMs: lastMs, lastScaleUpMsByGroup: lastMsByGroup },
-      signal,
+    const last = { lastScaleUpMs: lastMs, lastScaleUpMsByGroup: lastMsByGroup }
+    const outcome = await this.#stopwatch.run('scaleDown', () =>
+      actions.scaleDown.update({ view, candidates, isForbidden, ...last }, signal),
     )
-    done()
     this.#candidatesByGroup = outcome.candidatesByGroup
     reporting.debugging.explanations.scaleDown(outcome, index.groupOf)
     this.#lastDeletionMs = outcome.lastDeletionStartedMs

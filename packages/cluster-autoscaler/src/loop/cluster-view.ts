@@ -1,7 +1,7 @@
 /** Reads the state for an iteration (cluster-autoscaler.md 2.3). */
 import { consumedBy, type Node, type Pod } from '@tenon/api'
 import type { NodeExample } from '@tenon/provider'
-import { inSlices, messageOf } from '@tenon/runtime'
+import { inSlices, messageOf, traced } from '@tenon/runtime'
 import { asSeenWithGpus } from '../gpu.ts'
 import type { LoopView, NodeTemplate } from '../model.ts'
 import { DefaultSpread } from '../pods/default-spread.ts'
@@ -40,7 +40,7 @@ export class ClusterViewer {
     this.#faults = new GroupFaults(deps.reporting)
     this.#defaultSpread = new DefaultSpread(deps.options.loop.defaultConstraints)
     this.#readable = new ReadableObjects(deps.sources.reader, deps.reporting.logger)
-    this.#stopwatch = new Stopwatch(deps.slicing.clock, deps.reporting.metrics)
+    this.#stopwatch = new Stopwatch(deps.slicing.clock, deps.reporting)
   }
 
   /**
@@ -133,13 +133,15 @@ export class ClusterViewer {
   }
 
   async #groups(nodes: readonly Node[], signal: AbortSignal): Promise<ResolvedGroups> {
-    const { sources } = this.#deps
+    const { reporting, sources } = this.#deps
     const done = this.#stopwatch.start('cloudProviderRefresh')
     try {
-      const faults = await sources.nodeGroups.refresh(signal)
-      const index = await resolveGroups(nodes, sources.nodeGroups, faults, signal)
-      this.#faults.tell(index, nodes)
-      return index
+      return await traced(reporting.tracer, 'cloudProviderRefresh', {}, async () => {
+        const faults = await sources.nodeGroups.refresh(signal)
+        const index = await resolveGroups(nodes, sources.nodeGroups, faults, signal)
+        this.#faults.tell(index, nodes)
+        return index
+      })
     } catch (error) {
       signal.throwIfAborted()
       throw new LoopError('cloudProviderError', messageOf(error), { cause: error })

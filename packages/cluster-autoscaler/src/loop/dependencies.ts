@@ -1,7 +1,7 @@
 /** What an iteration needs. */
 import type { PodReader } from '@tenon/filters'
 import type { NodeGroups } from '@tenon/provider'
-import type { Clock, Logger, Slicing } from '@tenon/runtime'
+import type { Clock, Logger, Slicing, Tracer } from '@tenon/runtime'
 import type { EventSink, MetricSink, ClusterCache } from '../model.ts'
 import type { AutoscalerOptions } from '../options/options.ts'
 import type { Nominator } from '../placement/nominator.ts'
@@ -55,6 +55,8 @@ export interface LoopReporting {
   readonly health: HealthSink
   readonly logger: Logger
   readonly debugging: DebuggingSinks
+  /** Undefined: nothing is traced. */
+  readonly tracer?: Tracer | undefined
 }
 
 /** Outputs for debugging. */

@@ -28,7 +28,7 @@ export class Growth {
 
   constructor(deps: Dependencies) {
     this.#deps = deps
-    this.#stopwatch = new Stopwatch(deps.slicing.clock, deps.reporting.metrics)
+    this.#stopwatch = new Stopwatch(deps.slicing.clock, deps.reporting)
   }
 
   /** When nodes were last requested; undefined = never. */
@@ -94,11 +94,11 @@ export class Growth {
       return true
     }
     explanations.waiting(pods, 'other pods were helped first')
-    const done = this.#stopwatch.start('scaleUp')
     reporting.metrics.set('last_activity', seconds(view.nowMs), { activity: 'scaleUp' })
     const safetyOf = (id: string) => state.registry.safety(id, view.nowMs)
-    const result = await actions.scaleUp.run({ view, pods, safetyOf }, signal)
-    done()
+    const result = await this.#stopwatch.run('scaleUp', () =>
+      actions.scaleUp.run({ view, pods, safetyOf }, signal),
+    )
     if (result.kind === 'successful') {
       this.note(view)
       explanations.waiting(result.pods, `nodes were asked for: ${result.groups}`)

@@ -20,7 +20,17 @@ import {
   type NodeGroupModule,
   type NodeGroups,
 } from '@tenon/provider'
-import type { Clock, HttpHandler, Logger, Random, SocketServer, Transport, Turns } from '@tenon/runtime'
+import {
+  type Clock,
+  type HttpHandler,
+  type Logger,
+  type Random,
+  type SocketServer,
+  type Tracer,
+  tracedTransport,
+  type Transport,
+  type Turns,
+} from '@tenon/runtime'
 import type { Autoscaler } from '../loop/autoscaler.ts'
 import { type AutoscalerParts, createAutoscaler } from '../loop/create-autoscaler.ts'
 import { Explanations } from '../status/explanations.ts'
@@ -87,6 +97,8 @@ export interface AutoscalerPlan {
   readonly random: Random
   readonly turns: Turns
   readonly logger: Logger
+  /** Undefined: nothing is traced. */
+  readonly tracer?: Tracer | undefined
 }
 
 /** Leadership ended unexpectedly; the process must exit. */
@@ -197,7 +209,11 @@ class AutoscalerProcess {
       allowsEmptyGroups: process.allowsEmptyGroups,
       runtime: { clock, random, logger },
       cloud: {
-        fenced: (transport) => fencedTransport(transport, () => this.#mayAct()),
+        fenced: (transport) =>
+          tracedTransport(
+            fencedTransport(transport, () => this.#mayAct()),
+            this.#plan.tracer,
+          ),
         userAgent,
       },
     })
@@ -257,7 +273,7 @@ class AutoscalerProcess {
   }
 
   #countedTo({ transport, server }: KubernetesConnection): Transport {
-    return this.#counted(transport, new URL(server).host)
+    return tracedTransport(this.#counted(transport, new URL(server).host), this.#plan.tracer, server)
   }
 
   #newClient({
@@ -385,6 +401,7 @@ class AutoscalerProcess {
         health: this.#health,
         logger,
         debugging: { snapshotz: this.#snapshotz, explanations: this.#explanations },
+        tracer: this.#plan.tracer,
       },
       capabilities: { clock, turns, random },
       grpcExpander,

@@ -2,7 +2,7 @@
  * Log lines in the text format of Kubernetes components (cluster-autoscaler.md 8, `--logging-format=text`).
  */
 import { formatDuration } from '@tenon/api'
-import type { Clock, LogFields, Logger } from '@tenon/runtime'
+import { type Clock, type LogFields, type Logger, traceFields } from '@tenon/runtime'
 import type { LogSeverity } from '../options/process-options.ts'
 
 export type WriteLine = (line: string, severity: LogSeverity) => void
@@ -46,7 +46,7 @@ export class TextLogger implements Logger {
   }
 
   #log(severity: LogSeverity, message: string, fields: LogFields = {}): void {
-    const pairs = Object.entries({ ...this.#fields, ...fields }).map(pair)
+    const pairs = Object.entries({ ...traceFields(), ...this.#fields, ...fields }).map(pair)
     const words = [JSON.stringify(message), ...pairs].join(' ')
     this.#write(`${headOf(severity, this.#clock.now())} cluster-autoscaler] ${words}\n`, severity)
   }

@@ -1,10 +1,18 @@
 import { kinds, type ResourceType } from '@tenon/api'
-import { type Clock, type Logger, type Random, rfc3339 } from '@tenon/runtime'
+import {
+  type Clock,
+  currentTrace,
+  inLogScope,
+  type Logger,
+  type Random,
+  rfc3339,
+  type TraceContext,
+} from '@tenon/runtime'
 import { type EventInput, type EventRecorder, isKubeError, type KubeClient } from '../contract.ts'
 import { type Rate, TokenBucket } from '../token-bucket.ts'
 import { BoundedMap } from './bounded-map.ts'
 import { Correlator } from './correlator.ts'
-import { cut, eventObject, type EventObject } from './event-object.ts'
+import { cut, eventObject, type EventObject, traceAnnotations } from './event-object.ts'
 import { OpenWindows } from './open-windows.ts'
 
 export interface EventRecorderOptions {
@@ -31,11 +39,20 @@ const queueLimit = 1000
 const cacheLimit = 4096
 const attemptPausesMs = [1000, 5000]
 
+const noFields = () => ({})
+
 const eventType = kinds.event as ResourceType<EventObject>
 
 /** Drops events in three stages: by dedupe key, by shared rate, and by object. */
 export function createEventRecorder(options: EventRecorderOptions): FlushableEventRecorder {
   return new QueuedRecorder(options)
+}
+
+/** An event and its circumstances. */
+interface Recorded {
+  readonly event: EventInput
+  readonly atMs: number
+  readonly trace: TraceContext | undefined
 }
 
 interface Written {
@@ -50,7 +67,7 @@ class QueuedRecorder implements FlushableEventRecorder {
   readonly #windows: OpenWindows
   readonly #written = new BoundedMap<Written>(cacheLimit)
   readonly #rates: ReadonlyMap<string, TokenBucket>
-  readonly #queue: { readonly event: EventInput; readonly atMs: number }[] = []
+  readonly #queue: Recorded[] = []
   #working: Promise<void> | undefined
 
   constructor(options: EventRecorderOptions) {
@@ -70,8 +87,9 @@ class QueuedRecorder implements FlushableEventRecorder {
       this.#options.logger.debug('event dropped, too many are waiting', { reason: event.reason })
       return
     }
-    this.#queue.push({ event, atMs: this.#options.clock.now() })
-    this.#working ??= this.#work()
+    this.#queue.push({ event, atMs: this.#options.clock.now(), trace: currentTrace() })
+    // Events that come later belong to other operations.
+    this.#working ??= inLogScope(noFields, () => this.#work())
   }
 
   async flush(): Promise<void> {
@@ -90,7 +108,7 @@ class QueuedRecorder implements FlushableEventRecorder {
     await Promise.resolve()
     for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
       try {
-        await this.#write(next.event, next.atMs)
+        await this.#write(next)
       } catch (error) {
         this.#options.logger.debug('event not written', { reason: next.event.reason, error })
       }
@@ -98,14 +116,14 @@ class QueuedRecorder implements FlushableEventRecorder {
     this.#working = undefined
   }
 
-  async #write(event: EventInput, atMs: number): Promise<void> {
+  async #write({ event, atMs, trace }: Recorded): Promise<void> {
     const correlation = this.#correlator.correlate(event)
     if (correlation.kind === 'drop') return
     const { key, message } = correlation
     const written = this.#written.get(key)
-    if (written !== undefined && (await this.#count(written, message, atMs))) return
+    if (written !== undefined && (await this.#count(written, message, atMs, trace))) return
     const { component = 'karpenter', random } = this.#options
-    const object = eventObject({ ...event, message }, { component, nowMs: atMs, random })
+    const object = eventObject({ ...event, message }, { component, nowMs: atMs, random, trace })
     await this.#patiently(() => this.#create(object))
     this.#written.set(key, { ...object.metadata, count: 1 })
   }
@@ -120,9 +138,20 @@ class QueuedRecorder implements FlushableEventRecorder {
   }
 
   /** Increments an event that was written before; returns false if the server has deleted it. */
-  async #count(written: Written, message: string, atMs: number): Promise<boolean> {
+  async #count(
+    written: Written,
+    message: string,
+    atMs: number,
+    trace: TraceContext | undefined,
+  ): Promise<boolean> {
     const { name, namespace } = written
-    const patch = { count: written.count + 1, lastTimestamp: rfc3339(atMs), message: cut(message, 1024) }
+    const annotations = traceAnnotations(trace)
+    const patch = {
+      count: written.count + 1,
+      lastTimestamp: rfc3339(atMs),
+      message: cut(message, 1024),
+      ...(annotations && { metadata: { annotations } }),
+    }
     try {
       await this.#patiently(() => this.#options.client.patch(eventType, { name, namespace }, patch))
     } catch (error) {

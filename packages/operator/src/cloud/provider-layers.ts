@@ -11,7 +11,7 @@ import {
 } from '@tenon/api'
 import type { Cache, ClusterIdentity } from '@tenon/kube'
 import { type CloudProvider, decorated, isProviderError, ProviderError } from '@tenon/provider'
-import type { Clock, Logger } from '@tenon/runtime'
+import { type Clock, currentTrace, type Logger, traced, type Tracer } from '@tenon/runtime'
 import type { Metrics } from '../metrics/metrics.ts'
 import { type LearnedCapacity, nodeClassSettingsAnnotation } from '../state/nodes/learned-capacity.ts'
 import type { LaunchGuard } from './launch-guard.ts'
@@ -182,11 +182,19 @@ const methods: ReadonlyMap<PropertyKey, string> = new Map([
   ['isDrifted', 'IsDrifted'],
 ])
 
-/** Measures calls under the name of the controller that makes them. */
+/** Measures calls under the name of the controller that makes them. Within a span, each is a span, too. */
 export function measuredProvider(
   provider: CloudProvider,
   controller: string,
-  { metrics, clock }: { readonly metrics: Metrics; readonly clock: Pick<Clock, 'monotonic'> },
+  {
+    metrics,
+    clock,
+    tracer,
+  }: {
+    readonly metrics: Metrics
+    readonly clock: Pick<Clock, 'monotonic'>
+    readonly tracer?: Tracer | undefined
+  },
 ): CloudProvider {
   // A proxy passes on everything that a provider has, such as optional methods.
   return new Proxy(provider, {
@@ -200,7 +208,12 @@ export function measuredProvider(
         const series = { controller, method, provider: provider.name }
         const start = clock.monotonic()
         try {
-          return await call(...values)
+          return await traced(
+            currentTrace() && tracer,
+            `cloud ${method}`,
+            { attributes: { 'tenon.provider': provider.name } },
+            async () => await call(...values),
+          )
         } catch (error) {
           metrics.cloudProviderErrors.inc({ ...series, error: errorName(error) })
           throw error

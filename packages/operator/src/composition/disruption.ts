@@ -231,6 +231,7 @@ function commandsOf(
     replacements,
     moves,
     clock: parts.clock,
+    tracer: parts.tracer,
   })
   parts.others?.onOpen(() => {
     commands.verifyAgain()

@@ -1,7 +1,7 @@
 /** What controllers are put together from. No file outside this folder is given all of it. */
 import type { ClusterIdentity } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
-import type { Clock, Logger, Random, Slicing, Turns } from '@tenon/runtime'
+import type { Clock, Logger, Random, Slicing, Tracer, Turns } from '@tenon/runtime'
 import type { CapacityLearning } from '../cloud/provider-layers.ts'
 import type { LaunchGuard } from '../cloud/launch-guard.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
@@ -12,6 +12,7 @@ import { ClaimJournal } from '../journal/claim-journal.ts'
 import { CommandJournal } from '../disruption/commands/command-journal.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Kubernetes } from '../kubernetes.ts'
+import { ClaimTraces } from '../nodeclaim/claim-traces.ts'
 import type { OtherControllers } from '../extensions/beside/other-controllers.ts'
 import type { FollowedPods } from '../metrics/cluster/followed-pods.ts'
 import type { FrameworkMetrics } from '../metrics/framework/framework.ts'
@@ -51,6 +52,8 @@ interface Telemetry {
   readonly framework: FrameworkMetrics
   readonly passAges: PassAges
   readonly journal: Journal
+  /** Undefined: nothing is traced. */
+  readonly tracer: Tracer | undefined
 }
 
 /** What this process gives to everyone who asks. */
@@ -87,6 +90,7 @@ export type Assembly = Kubernetes &
 interface Made {
   readonly observed: ObservedPools
   readonly claimJournal: ClaimJournal
+  readonly claimTraces: ClaimTraces | undefined
   readonly commandJournal: CommandJournal
 }
 
@@ -105,6 +109,7 @@ export function assemblyOf(parts: OperatorParts): Assembly {
     ...process,
     observed: new ObservedPools(kubernetes.caches, process.settings, others),
     claimJournal: new ClaimJournal(telemetry.journal, state),
+    claimTraces: telemetry.tracer && new ClaimTraces(telemetry.tracer),
     commandJournal: new CommandJournal(telemetry),
     slicing: { clock, turns, sliceMs },
   }

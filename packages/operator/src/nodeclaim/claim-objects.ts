@@ -21,6 +21,7 @@ import { balanceCostAnnotation } from '../cloud/zone-balance.ts'
 import { controllerAnnotation, controllerOf } from '../state/nodepools/node-pool-selection.ts'
 import { largestAnnotation } from '../state/quotas.ts'
 import { workloadOf } from '../state/pods/workloads.ts'
+import { claimTraceAnnotations } from './claim-traces.ts'
 
 const priceOverlayApplied = 'karpenter.sh/price-overlay-applied'
 const capacityOverlayApplied = 'karpenter.sh/capacity-overlay-applied'
@@ -75,6 +76,12 @@ function taintsOf({ taints }: Pick<NewClaim, 'taints'>): Pick<NodeClaim['spec'],
   return taints.length === 0 ? {} : { taints }
 }
 
+const launchAnnotations: ReadonlySet<string> = new Set([
+  largestAnnotation,
+  balanceCostAnnotation,
+  ...claimTraceAnnotations,
+])
+
 /** A claim with what all claims of the pool have in common, and what it has of its `own`. It gets its finalizer before launch. */
 function claimOf(
   pool: NodePool,
@@ -89,7 +96,9 @@ function claimOf(
   const type = karpenterKinds.nodeClaim
   const controller = controllerOf(pool)
   // Only launches know these.
-  const { [largestAnnotation]: _, [balanceCostAnnotation]: __, ...ofTemplate } = metadata?.annotations ?? {}
+  const ofTemplate = Object.entries(metadata?.annotations ?? {}).filter(
+    ([key]) => !launchAnnotations.has(key),
+  )
   const gracePeriodMs =
     spec.terminationGracePeriod === undefined
       ? defaultGracePeriodMs
@@ -101,7 +110,7 @@ function claimOf(
       generateName: `${pool.metadata.name}-`,
       ...own.metadata,
       annotations: {
-        ...ofTemplate,
+        ...Object.fromEntries(ofTemplate),
         ...(controller !== undefined && { [controllerAnnotation]: controller }),
         [annotations.nodePoolHash]: nodePoolHash(pool),
         [annotations.nodePoolHashVersion]: nodePoolHashVersion,

@@ -28,9 +28,10 @@ export class Batcher {
 
   /**
    * Resolves when a batch is complete; its elements may be triggered again from then on.
+   * @returns when it began, by the monotonic clock.
    * @throws the signal's reason when it aborts before.
    */
-  async wait(signal: AbortSignal): Promise<void> {
+  async wait(signal: AbortSignal): Promise<number> {
     if (this.#elements.size === 0) await this.#first(signal)
     const openedMs = this.#clock.monotonic()
     // One timer per window: thousands of triggers would be thousands of timers.
@@ -41,6 +42,7 @@ export class Batcher {
       await this.#clock.sleep(leftMs, signal)
     }
     this.#elements.clear()
+    return openedMs
   }
 
   #first(signal: AbortSignal): Promise<void> {

@@ -2,11 +2,12 @@
 import { consumedBy, counted, type NodeClaim, type NodePool, type Pod, sumOfPrices } from '@tenon/api'
 import type { NewClaim, SchedulingResult } from '@tenon/engine'
 import { type EventRecorder, isKubeError } from '@tenon/kube'
-import type { Logger } from '@tenon/runtime'
+import { type Logger, traced, type Tracer } from '@tenon/runtime'
 import { podsNoted } from '../journal/entry.ts'
 import type { Journal } from '../journal/journal.ts'
 import { launchedFor, nodeClaimFor } from '../nodeclaim/claim-objects.ts'
 import type { ClaimCreations } from '../nodeclaim/claim-creation.ts'
+import { traceOf } from '../nodeclaim/claim-traces.ts'
 import type { CloudProvider } from '@tenon/provider'
 import { type CapacityLearning, settingsNote } from '../cloud/provider-layers.ts'
 import { policyOf, type Settings } from '../settings.ts'
@@ -55,6 +56,7 @@ interface Dependencies {
   readonly journal: Pick<Journal, 'decided'>
   readonly settings: Pick<Settings, 'compatibility'>
   readonly logger: Logger
+  readonly tracer: Tracer | undefined
 }
 
 /** What the claims of one decision are created with. */
@@ -65,6 +67,8 @@ interface Launch {
 }
 
 const parallelCreates = 20
+/** Of the pods of one claim, in spans. */
+const mostPodsTraced = 100
 
 /** Whether the decision was carried out, or the cluster changed after it. */
 export type LaunchOutcome = 'done' | 'overtaken'
@@ -129,7 +133,7 @@ export class Launcher {
     { plan, decision }: Launch,
     signal: AbortSignal,
   ): Promise<OvertakenClaim | undefined> {
-    const { plannedClaims, provider, refused } = this.#deps
+    const { plannedClaims, provider, refused, tracer } = this.#deps
     const { claim, reservation } = reserved
     const within = poolWithinLimits(this.#deps, reserved)
     if (within.kind !== 'within') return { claim, by: within }
@@ -141,7 +145,16 @@ export class Launcher {
       }),
       claim,
     )
-    const created = await plannedClaims.create(pool, object, reservation, signal)
+    const attributes = {
+      'tenon.nodepool': claim.nodePool,
+      'tenon.pods': claim.pods.slice(0, mostPodsTraced).map(({ metadata }) => keyOf(metadata)),
+    }
+    const created = await traced(tracer, 'create NodeClaim', { attributes }, async (span) => {
+      const stored = await plannedClaims.create(pool, object, reservation, signal)
+      span?.set({ 'tenon.nodeclaim': stored.metadata.name })
+      span?.link(traceOf(stored))
+      return stored
+    })
     plan.launched(created, claim)
     refused.forget([...claim.pods, ...(claim.roomPods ?? [])])
     this.#created(claim, created, pool, decision)

@@ -5,6 +5,7 @@ import type { CloudProvider } from '@tenon/provider'
 import { karpenterKinds, type NewObject, type NodeClaim, type NodePool } from '@tenon/api'
 import type { LimitReservation } from '../state/nodepools/limit-reservations.ts'
 import { createOrAdopt, freshClaimName, isUnclear } from '../nodeclaim/claim-creation.ts'
+import type { ClaimTraces } from '../nodeclaim/claim-traces.ts'
 import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 
@@ -13,6 +14,7 @@ interface Dependencies {
   readonly client: Pick<KubeClient, 'create' | 'get'>
   readonly caches: Pick<Caches, 'nodePools'>
   readonly state: Pick<ClusterState, 'limitReservations' | 'poolClaims' | 'seed'>
+  readonly claimTraces?: ClaimTraces | undefined
   readonly clock: Clock
   readonly random: Random
 }
@@ -40,10 +42,11 @@ export class PlannedClaims {
     reservation: LimitReservation,
     signal: AbortSignal,
   ): Promise<NodeClaim> {
-    const { client, clock, provider, random, state } = this.#deps
+    const { claimTraces, client, clock, provider, random, state } = this.#deps
     const name = freshClaimName(pool, random, provider.claimNameLimit)
     state.limitReservations.follow(reservation, name)
-    const named = { ...object, metadata: { ...object.metadata, name } }
+    const unmarked = { ...object, metadata: { ...object.metadata, name } }
+    const named = claimTraces?.annotated(unmarked) ?? unmarked
     state.poolClaims.reserve(pool.metadata.name, Number.POSITIVE_INFINITY, [name])
     for (let attempt = 1; ; attempt++) {
       try {

@@ -1,5 +1,5 @@
 /** Launches nodes for pods that cannot be scheduled (scheduling.md 3, 12). */
-import type { Clock, Logger } from '@tenon/runtime'
+import { type Clock, type Logger, traced, type Tracer } from '@tenon/runtime'
 import { isExpectedFailure } from '../cloud/expected-failures.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 import type { LoopSpec } from '../controller.ts'
@@ -33,6 +33,7 @@ interface Dependencies {
   readonly passAges: PassAges
   readonly clock: Clock
   readonly logger: Logger
+  readonly tracer: Tracer | undefined
 }
 
 const controller = 'provisioner'
@@ -57,10 +58,10 @@ export class Provisioner implements LoopSpec {
     let failures = 0
     while (!signal.aborted) {
       try {
-        await batcher.wait(signal)
+        const openedMs = await batcher.wait(signal)
         startedMs = clock.monotonic()
         passAges.waiting(controller)
-        if ((await this.#pass(signal)) === 'done') {
+        if ((await this.#batch(openedMs, signal)) === 'done') {
           passAges.complete(controller)
           framework.passed(controller, 'success', clock.monotonic() - startedMs)
           failures = 0
@@ -79,13 +80,28 @@ export class Provisioner implements LoopSpec {
     for (const stop of stops) stop()
   }
 
-  /** @returns `overtaken` when the cluster changed after the decision; the next pass makes a new one. */
-  async #pass(signal: AbortSignal): Promise<LaunchOutcome> {
-    const { clock, passes, preparations, state } = this.#deps
+  /** One trace for each batch (adoption.md 4). @param openedMs when it began, by the monotonic clock. */
+  async #batch(openedMs: number, signal: AbortSignal): Promise<LaunchOutcome> {
+    const { clock, tracer } = this.#deps
+    const since = tracer && { startMs: tracer.now() - (clock.monotonic() - openedMs) }
+    return await traced(tracer, 'batch', { parent: 'none', ...since }, async () => {
+      await traced(tracer, 'wait', { ...since }, () => this.#ready(signal))
+      return await this.#pass(signal)
+    })
+  }
+
+  /** Resolves when enough is known for a decision. */
+  async #ready(signal: AbortSignal): Promise<void> {
+    const { clock, preparations, state } = this.#deps
     for (const preparation of preparations) await preparation.settle(signal)
     // Until every created claim is launched or gone, the capacity on its way is unknown. Claims that are stuck delay only
     // their own NodePool.
     while (!state.decidable()) await clock.sleep(statePollMs, signal)
+  }
+
+  /** @returns `overtaken` when the cluster changed after the decision; the next pass makes a new one. */
+  async #pass(signal: AbortSignal): Promise<LaunchOutcome> {
+    const { passes } = this.#deps
     for (const pass of passes) if ((await pass.run(signal)) === 'overtaken') return 'overtaken'
     return 'done'
   }

@@ -1,7 +1,7 @@
 /** One scheduling pass: gathers the input, decides, reports, and launches. */
 import { isRequestPod, type Pod } from '@tenon/api'
 import type { SchedulingResult } from '@tenon/engine'
-import { type Clock, inSlices, type Logger, type Slicing } from '@tenon/runtime'
+import { type Clock, inSlices, type Logger, type Slicing, traced, type Tracer } from '@tenon/runtime'
 import type { PassDecider } from '../decide/decider.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { NodeEvidenceJudge } from '../node/evidence/judge.ts'
@@ -36,6 +36,7 @@ interface Dependencies {
   readonly launcher: Launcher
   readonly metrics: Pick<Metrics, 'schedulingDuration'>
   readonly slicing: Slicing & { readonly clock: Clock }
+  readonly tracer: Tracer | undefined
 }
 
 /** A decision about real pods, and its input without placeholder pods. */
@@ -52,7 +53,7 @@ export class SchedulingPass {
   }
 
   async run(signal: AbortSignal): Promise<LaunchOutcome> {
-    const { judge, launcher, placementGate, report, settings, slicing, state } = this.#deps
+    const { judge, launcher, placementGate, report, settings, slicing, state, tracer } = this.#deps
     // Whether kube-scheduler follows nominations.
     await placementGate.settled()
     const decided = await this.#measured(async () => {
@@ -66,7 +67,10 @@ export class SchedulingPass {
     const plan = await DecisionPlan.of(this.#deps, input, result)
     await inSlices(report.outcome(input, result), slicing)
     const placement = input.policy.improvement === 'planned' ? 'planned' : 'free'
-    return await launcher.create(result, { plan, placement }, signal)
+    const launch = () => launcher.create(result, { plan, placement }, signal)
+    const nodeClaims = result.claims.length
+    if (nodeClaims === 0) return await launch()
+    return await traced(tracer, 'create', { attributes: { 'tenon.nodeclaims': nodeClaims } }, launch)
   }
 
   /** Passes without a decision are measured, too (operations.md 9.1). */
@@ -83,9 +87,9 @@ export class SchedulingPass {
 
   /** @returns undefined when there is nothing to decide about real pods, or no pool that could launch anything. */
   async #decide(signal: AbortSignal): Promise<Decided | undefined> {
-    const { inputs, refused, report, slicing } = this.#deps
+    const { inputs, refused, report, slicing, tracer } = this.#deps
     const start = slicing.clock.monotonic()
-    const all = refused.inTurn(await inputs.forPending(signal))
+    const all = refused.inTurn(await traced(tracer, 'gather', {}, () => inputs.forPending(signal)))
     const [input, roomPods] = withoutRoom(all)
     report.ignored(input.ignored)
     const pods = [...input.pods, ...input.refused.map(({ pod }) => pod)]
@@ -114,7 +118,9 @@ export class SchedulingPass {
   }
 
   async #result(input: GatheredInput, signal: AbortSignal): Promise<SchedulingResult> {
-    const result = await this.#deps.decider.decide(input, signal)
+    const { decider, tracer } = this.#deps
+    const attributes = { 'tenon.pods': input.pods.length }
+    const result = await traced(tracer, 'decide', { attributes }, () => decider.decide(input, signal))
     signal.throwIfAborted()
     return result
   }

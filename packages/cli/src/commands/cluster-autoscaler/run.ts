@@ -35,6 +35,7 @@ import { builtInProviders } from '../../providers.ts'
 import { version } from '../../version.ts'
 import { connectionsOf } from './connection.ts'
 import { ThreadedElector } from '../controller/threaded-elector.ts'
+import { openTracing } from '../controller/tracing.ts'
 
 const program = 'tenon cluster-autoscaler'
 /** Renewals of the lease must not be late. */
@@ -90,7 +91,13 @@ async function run(io: Io, { autoscaler, process, warnings }: Options): Promise<
   const clock = new SystemClock()
   const defaultConstraints = defaultConstraintsOf(process.schedulerConfigFile)
   const logs = openLogsOf(process, clock, io)
+  const random = new SystemRandom()
   const cloud = await cloudOf(process)
+  const tracing = await openTracing(
+    io.env,
+    { serviceName: 'tenon-cluster-autoscaler', instance: hostname() },
+    { clock, random, logger: logs.logger },
+  )
   try {
     const { workload, management } = connectionsOf(process, io.env)
     const { config, ...kubernetes } = workload
@@ -130,7 +137,8 @@ async function run(io: Io, { autoscaler, process, warnings }: Options): Promise<
         identity,
         userAgent,
         clock,
-        random: new SystemRandom(),
+        random,
+        tracer: tracing?.tracer,
         turns: eventLoopTurns,
         logger: logs.logger,
       },
@@ -141,6 +149,7 @@ async function run(io: Io, { autoscaler, process, warnings }: Options): Promise<
       throw new CliError(cause.message, { cause })
     throw cause
   } finally {
+    await tracing?.close()
     logs.close()
   }
   // A shutdown by any signal is a success.

@@ -15,7 +15,7 @@ import {
   type ProviderModule,
   type ProviderSettingError,
 } from '@tenon/provider'
-import { eventLoopTurns, type Runtime, type Transport } from '@tenon/runtime'
+import { eventLoopTurns, type Runtime, tracedTransport, type Transport } from '@tenon/runtime'
 import { CliError } from '../../errors.ts'
 import { build, version } from '../../version.ts'
 
@@ -48,8 +48,9 @@ interface RequestRate {
 /** @throws CliError naming the setting that is missing or invalid. */
 export async function composeOperator(parts: OperatorParts): Promise<Operator> {
   const { api, settings, runtime } = parts
-  const { transport, rate } = api
-  const { clock, random, logger } = runtime
+  const { rate } = api
+  const { clock, random, logger, tracer } = runtime
+  const transport = tracedTransport(api.transport, tracer, api.server)
   const server = { transport, clock, userAgent: `karpenter/${version}` }
   let operator: Operator | undefined
   const onRequest = (sample: RequestSample) => operator?.requests.requested(sample)
@@ -87,7 +88,7 @@ async function createProvider(
       env,
       kubernetes,
       cloud: {
-        fenced: (transport) => fencedTransport(transport, mayAct),
+        fenced: (transport) => tracedTransport(fencedTransport(transport, mayAct), runtime.tracer),
         userAgent: `tenon/${version}`,
       },
       runtime,

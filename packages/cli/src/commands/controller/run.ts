@@ -51,6 +51,7 @@ import type { RecordingParts } from './recording.ts'
 import { reportStandingBack } from './standing-back.ts'
 import { commitOf, podNamespace } from './surroundings.ts'
 import { ThreadedElector } from './threaded-elector.ts'
+import { openTracing } from './tracing.ts'
 import type { JournalFiles } from './journal-files.ts'
 
 /** A probe of the API server waits no longer. */
@@ -84,6 +85,8 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
   })
   for (const { message, fields } of options.warnings) logger.warn(message, fields)
   const identity = `${hostname()}_${uuid(random)}`
+  const process = { serviceName: 'tenon', instance: identity }
+  const tracing = await openTracing(io.env, process, { clock, random, logger })
   const leadership = new Leadership({ election: options.leaderElection, identity, clock, random, logger })
   // In observe mode only requests about the lease are sent, whatever bug the rest may have.
   const isLeading = () => !options.settings.observeOnly && leadership.mayAct()
@@ -101,7 +104,7 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
     mayAct,
     settings: options.settings,
     commit: commit ?? '',
-    runtime: { clock, random, logger },
+    runtime: { clock, random, logger, tracer: tracing?.tracer },
   }).catch(asStartUpError)
   ;({ others } = operator)
   addProcessMetrics(operator.metrics.registry)
@@ -158,7 +161,12 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
     await leadership.run(operator, elect, io.interrupted)
   } finally {
     ended.abort()
-    await Promise.all([recording, journalFiles?.close(), ...servers.map((server) => server.close())])
+    await Promise.all([
+      recording,
+      journalFiles?.close(),
+      tracing?.close(),
+      ...servers.map((server) => server.close()),
+    ])
     outputs.log.close()
     outputs.errors.close()
   }

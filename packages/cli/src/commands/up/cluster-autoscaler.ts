@@ -21,6 +21,7 @@ import { figuresOf } from '../../embedded/figures.ts'
 import { simulatedCloud } from '../../embedded/simulated-cloud.ts'
 import { version } from '../../version.ts'
 import { servePage } from '../console/serve.ts'
+import { openTracing } from '../controller/tracing.ts'
 import type { UpOptions } from './run.ts'
 
 /** Faster than the defaults: nobody waits ten minutes in a demonstration. */
@@ -47,6 +48,11 @@ export async function runUpClusterAutoscaler(io: Io, options: UpOptions): Promis
   const clock = new SystemClock()
   const random = new SystemRandom()
   const logger = new JsonLogger(clock, io.err, { value: 'error' })
+  const tracing = await openTracing(
+    io.env,
+    { serviceName: 'tenon-cluster-autoscaler', instance: 'tenon-up' },
+    { clock, random, logger: new JsonLogger(clock, io.err, { value: 'warn' }) },
+  )
   let pages: HttpHandler = () =>
     Promise.resolve({ status: 503, headers: { 'content-type': 'text/plain' }, body: oneChunk('starting\n') })
   const extra: HttpHandler = (request, signal) => pages(request, signal)
@@ -81,6 +87,7 @@ export async function runUpClusterAutoscaler(io: Io, options: UpOptions): Promis
         random,
         turns: eventLoopTurns,
         logger,
+        tracer: tracing?.tracer,
       },
       io.interrupted,
     )
@@ -112,6 +119,7 @@ export async function runUpClusterAutoscaler(io: Io, options: UpOptions): Promis
     await scaling
   } finally {
     await page?.close()
+    await tracing?.close()
     await running.stop()
   }
 }

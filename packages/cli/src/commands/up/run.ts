@@ -29,6 +29,7 @@ import { servePage } from '../console/serve.ts'
 import { composeOperator } from '../controller/compose-operator.ts'
 import { decisionSettings } from '../controller/options.ts'
 import { cataloguePage, controllerPages, snapshotPage } from '../controller/pages.ts'
+import { openTracing } from '../controller/tracing.ts'
 import { demoPace, playDemo } from './demo/demo.ts'
 import { Narrator } from './demo/narrator.ts'
 
@@ -65,6 +66,11 @@ export async function runUp(io: Io, options: UpOptions): Promise<void> {
   const clock = new SystemClock()
   const random = new SystemRandom()
   const logger = new JsonLogger(clock, io.err, { value: 'error' })
+  const tracing = await openTracing(
+    io.env,
+    { serviceName: 'tenon', instance: 'tenon-up' },
+    { clock, random, logger: new JsonLogger(clock, io.err, { value: 'warn' }) },
+  )
   let operator: Operator | undefined
   let served: ConsoleServer | undefined
   const extra: HttpHandler = (request, signal) => operatorPages(operator, request, signal)
@@ -84,7 +90,7 @@ export async function runUp(io: Io, options: UpOptions): Promise<void> {
       },
       api: { server: running.apiUrl, transport: running.cluster.transport },
       settings: { ...settings, ...(isDemo && demoPace), brakeNamespace: 'kube-system' },
-      runtime: { clock, random, logger },
+      runtime: { clock, random, logger, tracer: tracing?.tracer },
     })
     await operator.observe(io.interrupted)
     operator.lead()
@@ -122,6 +128,7 @@ export async function runUp(io: Io, options: UpOptions): Promise<void> {
   } finally {
     await served?.close()
     await operator?.stop()
+    await tracing?.close()
     await running.stop()
   }
 }

@@ -1,7 +1,7 @@
 /** Progress and end of a command: replacements become ready, then the claims of its nodes are deleted (disruption.md 15). */
 import { isConditionTrue, type NodeClaim, type Pod } from '@tenon/api'
 import { isKubeError, type KubeClient } from '@tenon/kube'
-import type { Clock } from '@tenon/runtime'
+import type { Clock, Span } from '@tenon/runtime'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import { keyOf, podsOnNode } from '../../state/pods/pods.ts'
 import type { ClaimDeleter } from '../../nodeclaim/lifecycle/delete-claim.ts'
@@ -40,6 +40,9 @@ export interface UnderWay {
   isVerified: boolean
   readonly sinceMs: number
   readonly waves: Waves
+  /** Its span, and that of its step; undefined if nothing is traced. */
+  readonly span: Span | undefined
+  step: Span | undefined
 }
 
 export class CommandEnd {

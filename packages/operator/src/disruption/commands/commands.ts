@@ -4,11 +4,12 @@
  */
 import { isConditionTrue, labels, type NodeClaim, type Unavailability } from '@tenon/api'
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
-import { type Clock, Listeners } from '@tenon/runtime'
+import { type Clock, inTrace, Listeners, type Span, traced, type Tracer } from '@tenon/runtime'
 import type { ControllerSpec, Enqueue } from '../../controller.ts'
 import { FailureBackoff } from '../../state/failure-backoff.ts'
+import { traceOf } from '../../nodeclaim/claim-traces.ts'
 import type { Overtaken } from '../../provisioning/overtaken.ts'
-import type { Command, Replacement } from './command.ts'
+import { type Command, decisionOf, poolsOf, type Replacement } from './command.ts'
 import type { CommandEnd, CommandTraces, PodMoves, UnderWay } from './command-end.ts'
 import type { CommandStart } from './command-start.ts'
 import type { Replacements } from './replacements.ts'
@@ -20,6 +21,7 @@ interface Dependencies {
   readonly replacements: Replacements
   readonly moves: PodMoves
   readonly clock: Clock
+  readonly tracer: Tracer | undefined
 }
 
 const pollMs = 1000
@@ -30,6 +32,8 @@ const perNodeMs = 80
 const retreatBackoff = { freeFailures: 1, baseMs: 60_000, capMs: 16 * 60_000, memoryMs: 60 * 60_000 } as const
 const leastTimeoutMs = 10 * 60_000
 const longestTimeoutMs = 60 * 60_000
+/** Of the nodes of one command, in spans. */
+const mostTraced = 100
 
 /** Timeout of a command; it grows with the number of nodes in the queue (disruption.md 1). */
 export function commandTimeoutMs(queuedNodes: number): number {
@@ -106,13 +110,29 @@ export class Commands implements ControllerSpec {
    * created stay.
    */
   async begin(command: Command, signal: AbortSignal): Promise<Overtaken | undefined> {
+    const span = spanOf(this.#deps.tracer, command)
+    try {
+      const overtaken = await inTrace(span?.context, () => this.#begin(command, span, signal))
+      if (overtaken !== undefined) span?.end(overtaken.kind)
+      return overtaken
+    } catch (error) {
+      span?.end(error)
+      throw error
+    }
+  }
+
+  async #begin(
+    command: Command,
+    span: Span | undefined,
+    signal: AbortSignal,
+  ): Promise<Overtaken | undefined> {
     const { start } = this.#deps
     const untried = new Set(command.replacements)
     const queued = command.candidates.find(({ providerID }) => this.has(providerID))
     try {
       const overtaken: Overtaken | undefined =
         queued === undefined
-          ? await this.#start(command, untried, signal)
+          ? await this.#start(command, untried, span, signal)
           : { kind: 'commandUnderWay', node: queued.node.metadata.name }
       if (overtaken === undefined) return undefined
       start.reportOvertaken(command, overtaken)
@@ -130,17 +150,18 @@ export class Commands implements ControllerSpec {
   async #start(
     command: Command,
     untried: Set<Replacement>,
+    span: Span | undefined,
     signal: AbortSignal,
   ): Promise<Overtaken | undefined> {
-    const { clock, moves, start, traces } = this.#deps
+    const { clock, moves, start, tracer, traces } = this.#deps
     const id = start.newId()
     const paused = start.pausedBy(command)
     if (paused !== undefined) return paused
-    const marked = await start.mark(command)
+    const marked = await traced(tracer, 'taint nodes', {}, () => start.mark(command))
     // Writing the taints took time.
     const pausedNow = start.pausedBy(command)
     if (pausedNow !== undefined) return pausedNow
-    const successors = await start.create(command, untried, signal)
+    const successors = await this.#create(command, untried, signal)
     if ('kind' in successors) return successors
     // Not earlier: the provisioner would launch nodes for the same pods.
     const going = { ...command, candidates: marked }
@@ -155,11 +176,27 @@ export class Commands implements ControllerSpec {
       isVerified: false,
       sinceMs: clock.monotonic(),
       waves: moves.of(marked, command.waves),
+      span,
+      step: span && tracer?.start('wait', { parent: span.context }),
     })
     moves.begun(going, successors)
     start.reportBegun(id, going, successors)
     this.#due.notify(id)
     return undefined
+  }
+
+  async #create(
+    command: Command,
+    untried: Set<Replacement>,
+    signal: AbortSignal,
+  ): Promise<readonly NodeClaim[] | Overtaken> {
+    const { start, tracer } = this.#deps
+    if (command.replacements.length === 0) return await start.create(command, untried, signal)
+    return await traced(tracer, 'create', {}, async (span) => {
+      const created = await start.create(command, untried, signal)
+      if (!('kind' in created)) for (const claim of created) span?.link(traceOf(claim))
+      return created
+    })
   }
 
   /** @param isNoFailure whether an object changed, or a pause began: then the nodes need no backoff. */
@@ -172,9 +209,9 @@ export class Commands implements ControllerSpec {
     const underWay = this.#underWay.get(id)
     if (underWay === undefined) return done
     const paused = this.#deps.start.pausedBy(underWay.command)
-    return paused === undefined
-      ? await this.#advance(id, underWay, signal)
-      : await this.#takeBack(id, underWay, paused)
+    return await inTrace(underWay.step?.context, () =>
+      paused === undefined ? this.#advance(id, underWay, signal) : this.#takeBack(id, underWay, paused),
+    )
   }
 
   async #advance(id: string, underWay: UnderWay, signal: AbortSignal): Promise<ReconcileResult> {
@@ -203,7 +240,7 @@ export class Commands implements ControllerSpec {
     const isReady = successors.every(({ metadata }) => initialized.has(metadata.name))
     if (await this.#verify(id, underWay, isReady, signal)) return done
     const haveMoved = isReady && underWay.waves.advance()
-    if (haveMoved && (await end.finish(underWay))) {
+    if (haveMoved && (await this.#finish(underWay))) {
       this.#forget(id, underWay)
       this.#retreats.forget(underWay.command.candidates.map(({ providerID }) => providerID))
       end.succeeded(id)
@@ -212,6 +249,13 @@ export class Commands implements ControllerSpec {
     if (clock.monotonic() - underWay.sinceMs >= commandTimeoutMs(this.#queued.size))
       return await this.#giveUp(id, underWay, 'it timed out', true)
     return { kind: 'after', delayMs: isReady && !haveMoved ? wavePollMs : pollMs }
+  }
+
+  async #finish(underWay: UnderWay): Promise<boolean> {
+    const { end, tracer } = this.#deps
+    const { span } = underWay
+    underWay.step?.end()
+    return await traced(span && tracer, 'delete', { parent: span?.context }, () => end.finish(underWay))
   }
 
   /**
@@ -269,7 +313,7 @@ export class Commands implements ControllerSpec {
   async #takeBack(id: string, underWay: UnderWay, paused: Overtaken): Promise<ReconcileResult> {
     await this.#release(underWay)
     this.#deps.end.tookBack(id, underWay.command, paused)
-    this.#forget(id, underWay)
+    this.#forget(id, underWay, paused.kind)
     return done
   }
 
@@ -293,14 +337,32 @@ export class Commands implements ControllerSpec {
     const failed = late.filter(({ metadata }) => isLate || !launched.has(metadata.name))
     replacements.failed(failed.map(nodePoolOf))
     end.gaveUp(id, command, { late: late.length, because })
-    this.#forget(id, underWay)
+    this.#forget(id, underWay, isLate ? 'timeout' : 'givenUp')
     return done
   }
 
-  #forget(id: string, { command }: UnderWay): void {
+  /** @param error why it failed; undefined if it did not. */
+  #forget(id: string, { command, span, step }: UnderWay, error?: string): void {
+    step?.end(error)
+    span?.end(error)
     this.#underWay.delete(id)
     for (const { providerID } of command.candidates) this.#queued.delete(providerID)
   }
+}
+
+/** One trace for each disruption, with links to those of the claims of its nodes (adoption.md 4). */
+function spanOf(tracer: Tracer | undefined, command: Command): Span | undefined {
+  const { candidates, reason } = command
+  return tracer?.start('disruption', {
+    parent: 'none',
+    links: candidates.slice(0, mostTraced).map(({ claim }) => traceOf(claim)),
+    attributes: {
+      'tenon.reason': reason,
+      'tenon.decision': decisionOf(command),
+      'tenon.nodepools': poolsOf(command),
+      'tenon.nodes': candidates.slice(0, mostTraced).map(({ node }) => node.metadata.name),
+    },
+  })
 }
 
 const nodePoolOf = ({ metadata }: NodeClaim): string => metadata.labels?.[labels.nodePool] ?? ''

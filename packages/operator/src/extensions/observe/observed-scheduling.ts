@@ -1,7 +1,7 @@
 /** Decides which nodes of observed NodePools would be launched, and launches none. */
 import { counted, type Pod, sumOfPrices } from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
-import type { Logger } from '@tenon/runtime'
+import { type Logger, traced, type Tracer } from '@tenon/runtime'
 import { keyOf } from '../../state/pods/pods.ts'
 import { podsNoted } from '../../journal/entry.ts'
 import type { Journal } from '../../journal/journal.ts'
@@ -20,6 +20,7 @@ interface Dependencies {
   readonly memory: Pick<DecisionMemory, 'failed'>
   readonly journal: Pick<Journal, 'decided' | 'note'>
   readonly logger: Logger
+  readonly tracer: Tracer | undefined
 }
 
 export class ObservedScheduling {
@@ -32,14 +33,14 @@ export class ObservedScheduling {
   }
 
   async run(signal: AbortSignal): Promise<LaunchOutcome> {
-    const { decider, inputs, memory, observed } = this.#deps
+    const { decider, inputs, memory, observed, tracer } = this.#deps
     if (!observed.isAny) return 'done'
-    const input = await inputs.forPending(signal)
+    const input = await traced(tracer, 'gather', {}, () => inputs.forPending(signal))
     if (input.pods.length === 0 || !input.hasEligiblePool) {
       this.#note([], input.pods)
       return 'done'
     }
-    const { claims } = await decider.decide(input, signal)
+    const { claims } = await traced(tracer, 'decide', {}, () => decider.decide(input, signal))
     signal.throwIfAborted()
     this.#note(claims, input.pods)
     for (const claim of claims) for (const pod of claim.pods) memory.failed(pod, textOf(claim))

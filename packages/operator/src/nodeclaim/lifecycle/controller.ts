@@ -7,13 +7,14 @@ import {
   terminationFinalizer,
 } from '@tenon/api'
 import { done, isKubeError, type KubeClient, mergePatchOf, type ReconcileResult } from '@tenon/kube'
-import type { Clock, Listeners } from '@tenon/runtime'
+import { type Clock, inTrace, type Listeners } from '@tenon/runtime'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
 import { type Caches, indexes, nodeNamesOf } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import { nodeClaimConditions } from '../../state/conditions.ts'
 import { claimNamesOf, isLifecycleChange, isMoreThanHeartbeat } from '../../state/nodes/node-changes.ts'
 import { isUnreadable } from '../../state/readable.ts'
+import type { ClaimTraces } from '../claim-traces.ts'
 
 /** A claim with the changes of this pass so far. */
 export interface ClaimDraft {
@@ -53,6 +54,7 @@ interface Dependencies {
   readonly due: Listeners<{ readonly name: string; readonly afterMs: number }>
   /** Takes the next step to delete a claim. */
   readonly finalize: (claim: NodeClaim, signal: AbortSignal) => Promise<ReconcileResult>
+  readonly claimTraces: ClaimTraces | undefined
 }
 
 const backoff: ReconcileResult = { kind: 'backoff' }
@@ -94,17 +96,23 @@ export class NodeClaimLifecycle implements ControllerSpec {
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { caches, finalize, state } = this.#deps
+    const { caches, claimTraces, finalize, state } = this.#deps
     const cached = caches.nodeClaims.get({ name })
     const settlingMs = this.#settlingMs(name, cached)
+    if (cached === undefined) claimTraces?.forget(name)
     if (cached === undefined || !state.isManaged(cached)) return done
     // An old claim would lead to the same writes again, and to conflicts.
     if (settlingMs > 0) return { kind: 'after', delayMs: settlingMs }
-    if (cached.metadata.deletionTimestamp !== undefined) return await finalize(cached, signal)
+    if (cached.metadata.deletionTimestamp !== undefined) {
+      claimTraces?.failed(cached)
+      return await finalize(cached, signal)
+    }
     // Whether an unreadable Node is registered is unknown, so its claim must not be deleted for that.
     if (nodesOf(caches, cached).some((node) => isUnreadable(node))) return done
-    const claim = await this.#withFinalizer(cached)
-    return claim === undefined ? backoff : await this.#advance(claim, signal)
+    return await inTrace(claimTraces?.current(cached), async () => {
+      const claim = await this.#withFinalizer(cached)
+      return claim === undefined ? backoff : await this.#advance(claim, signal)
+    })
   }
 
   /** How long the cache may still show an older claim than the last pass stored; 0 once it has caught up. */
@@ -142,7 +150,8 @@ export class NodeClaimLifecycle implements ControllerSpec {
   }
 
   async #advance(claim: NodeClaim, signal: AbortSignal): Promise<ReconcileResult> {
-    let draft: ClaimDraft = { claim, conditions: ConditionSet.of(claim, nodeClaimConditions) }
+    const before = ConditionSet.of(claim, nodeClaimConditions)
+    let draft: ClaimDraft = { claim, conditions: before }
     let requeueMs = Number.POSITIVE_INFINITY
     let isBackingOff = false
     const errors: unknown[] = []
@@ -160,7 +169,10 @@ export class NodeClaimLifecycle implements ControllerSpec {
       if (result.isLast === true) break
     }
     const outcome = await this.#store(claim, draft)
-    if (outcome === 'stored') for (const report of afterStore) await report()
+    if (outcome === 'stored') {
+      this.#deps.claimTraces?.advanced(draft.claim, before, draft.conditions)
+      for (const report of afterStore) await report()
+    }
     if (errors.length === 1) throw errors[0]
     if (errors.length > 1)
       throw new AggregateError(errors, errors.map((e) => (e as Error).message).join('; '))

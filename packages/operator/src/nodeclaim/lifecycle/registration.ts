@@ -21,6 +21,7 @@ import { indexes } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import { ownNode, twinText } from '../../state/nodes/state-node.ts'
 import { plannedPodsAnnotation } from '../../state/pods/pod-plans.ts'
+import { claimTraceAnnotations } from '../claim-traces.ts'
 import type { ClaimDraft, StageResult } from './controller.ts'
 import type { ClaimDeleter } from './delete-claim.ts'
 import { isComplete } from './initialization.ts'
@@ -336,12 +337,12 @@ function syncedNode(
   }
 }
 
-/** All but those about the claim alone: the pods that it was launched for, and those that the provider names. */
+/** All but those about the claim alone: its trace, the pods that it was launched for, and those that the provider names. */
 function annotationsForNode(
   { metadata }: NodeClaim,
   claimAnnotations: readonly string[],
 ): Readonly<Record<string, string>> {
-  const own = new Set([plannedPodsAnnotation, ...claimAnnotations])
+  const own = new Set([plannedPodsAnnotation, ...claimTraceAnnotations, ...claimAnnotations])
   return Object.fromEntries(Object.entries(metadata.annotations ?? {}).filter(([key]) => !own.has(key)))
 }
 

@@ -21,6 +21,7 @@ import {
   isUnclear,
 } from '../../nodeclaim/claim-creation.ts'
 import { staticClaimFor } from '../../nodeclaim/claim-objects.ts'
+import type { ClaimTraces } from '../../nodeclaim/claim-traces.ts'
 import type { Caches } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import type { ExceededQuota, LimitReservation } from '../../state/nodepools/limit-reservations.ts'
@@ -88,6 +89,7 @@ interface Dependencies {
   readonly state: ClusterState
   readonly provider: CloudProvider
   readonly creations: ClaimCreations
+  readonly claimTraces?: ClaimTraces | undefined
   readonly clock: Clock
   readonly random: Random
 }
@@ -137,18 +139,19 @@ export class StaticClaims {
     reason: string,
     signal: AbortSignal,
   ): Promise<{ readonly kind: 'created'; readonly claim: NodeClaim } | ExceededQuota> {
-    const { client, clock, creations, provider, state } = this.#deps
+    const { claimTraces, client, clock, creations, provider, state } = this.#deps
     const { poolClaims } = state
-    const object = staticClaimFor(provider, pool, name)
+    const unmarked = staticClaimFor(provider, pool, name)
     try {
-      const reservation = await this.#reserveQuotas(pool, object, signal)
+      const reservation = await this.#reserveQuotas(pool, unmarked, signal)
       if (reservation !== undefined && 'kind' in reservation) {
         poolClaims.release(name)
         return reservation
       }
-      const annotations = { ...object.metadata.annotations, ...(reservation && largestNoted(reservation)) }
-      const noted = { ...object, metadata: { ...object.metadata, annotations } }
-      const claim = await createOrAdopt(client, pool, noted, signal)
+      const annotations = { ...unmarked.metadata.annotations, ...(reservation && largestNoted(reservation)) }
+      const noted = { ...unmarked, metadata: { ...unmarked.metadata, annotations } }
+      const object = claimTraces?.annotated(noted) ?? noted
+      const claim = await createOrAdopt(client, pool, object, signal)
       state.seed(claim)
       poolClaims.release(name)
       creations.note({ name, nodePool: pool.metadata.name, reason, minValuesRelaxed: false })
