@@ -122,6 +122,13 @@ const goldens: Readonly<Record<string, Values>> = {
     },
     logOutputPaths: 'stdout',
     logErrorOutputPaths: 'stderr',
+    tracing: {
+      endpoint: 'http://otel-collector.monitoring:4318',
+      serviceName: 'autoscaler',
+      resourceAttributes: { 'deployment.environment.name': 'a b,c=d' },
+      sampleRatio: 0.25,
+      headersSecret: 'otlp',
+    },
     settings: {
       schedulerConfig: {
         podTopologySpread: {

@@ -47,6 +47,40 @@
 {{- toYaml (concat $all .Values.controller.env) -}}
 {{- end }}
 
+{{- define "tenon.tracing" -}}
+{{- with .Values.tracing }}
+{{- if .endpoint }}
+- name: OTEL_EXPORTER_OTLP_ENDPOINT
+  value: {{ .endpoint | quote }}
+{{- with .serviceName }}
+- name: OTEL_SERVICE_NAME
+  value: {{ . | quote }}
+{{- end }}
+{{- with .resourceAttributes }}
+{{- $pairs := list }}
+{{- range $name, $value := . }}
+{{- $pairs = append $pairs (printf "%s=%s" $name ($value | toString | urlquery | replace "+" "%20")) }}
+{{- end }}
+- name: OTEL_RESOURCE_ATTRIBUTES
+  value: {{ join "," $pairs | quote }}
+{{- end }}
+{{- if lt (float64 .sampleRatio) 1.0 }}
+- name: OTEL_TRACES_SAMPLER
+  value: parentbased_traceidratio
+- name: OTEL_TRACES_SAMPLER_ARG
+  value: {{ .sampleRatio | quote }}
+{{- end }}
+{{- with .headersSecret }}
+- name: OTEL_EXPORTER_OTLP_HEADERS
+  valueFrom:
+    secretKeyRef:
+      name: {{ . }}
+      key: headers
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{- define "tenon.ownEnv" -}}
 - name: LOG_LEVEL
   value: {{ .Values.logLevel | quote }}
@@ -58,6 +92,7 @@
 - name: LOG_ERROR_OUTPUT_PATHS
   value: {{ . | quote }}
 {{- end }}
+{{- include "tenon.tracing" . }}
 - name: METRICS_PORT
   value: {{ .Values.controller.metrics.port | quote }}
 {{- if .Values.controller.metrics.certificateSecret }}
