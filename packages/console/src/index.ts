@@ -40,8 +40,10 @@ export type {
   ReplayAnswer,
   ReplayedVariant,
 } from './answers/facts.ts'
+export type { ObjectEvent, ObjectReader } from './answers/object.ts'
+export type { ObjectRef } from './model/object-ref.ts'
 export type { Action, ActionPort, ActionRequest, PlannedAction, Target } from './actions/request.ts'
-export { type ConsoleServer, type LiveView, serveConsole } from './server/console-server.ts'
+export { type ConsoleServer, type FollowedCluster, serveConsole } from './server/console-server.ts'
 export { followSnapshots, snapshotView } from './server/snapshot-view.ts'
 export { followCluster } from './sources/live.ts'
 export { keepYoungSpaceSmall } from './sources/young-space.ts'

@@ -41,6 +41,8 @@ export const workloadKinds: readonly NamedKind[] = [
   named(workload('batch', 'Job', 'jobs')),
 ]
 
+export const cronJobKind: NamedKind = named(workload('batch', 'CronJob', 'cronjobs'), 'cj')
+
 function workload(group: string, kind: string, plural: string): ResourceType {
   return { group, version: 'v1', kind, plural, namespaced: true }
 }

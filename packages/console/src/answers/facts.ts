@@ -57,6 +57,7 @@ export interface ConsoleFacts {
   fields(): Promise<readonly FieldHint[]>
   /** An object as a user would write it: without status and server-side fields. */
   manifestText(object: KubeObject): string
+  yamlText(object: object): string
   /** What `tenon cost -o json` prints. */
   cost(snapshot: Snapshot, by: string): Promise<object>
   /** What `tenon simulate` prints. */

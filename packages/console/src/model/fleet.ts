@@ -54,6 +54,10 @@ export class Fleet {
     return this.#claims.keys()
   }
 
+  claims(): Iterable<NodeClaim> {
+    return this.#claims.values()
+  }
+
   nodeOf(claim: NodeClaim): Node | undefined {
     const name = this.#nodesBy.first(claimProviderId(claim))
     const isFirst = this.#claimsBy.first(claimProviderId(claim)) === claim.metadata.name

@@ -9,9 +9,12 @@ import { present } from './facts.ts'
 import { FleetRows } from './fleet-rows.ts'
 import { History } from './history.ts'
 import { offeringRows, pendingRowOf } from './rows.ts'
-import { podKey } from './pods.ts'
+import type { ObjectRef } from './object-ref.ts'
+import { type PodFacts, podKey } from './pods.ts'
 import { poolRow } from './pool-row.ts'
 import { problemsOf } from './problems.ts'
+import { type Relations, relationsOf } from './relations.ts'
+import { type Found, search } from './search.ts'
 import { ChangingTable } from './table.ts'
 import type {
   Absent,
@@ -221,16 +224,23 @@ export class ConsoleModel {
 
   /** The pods of a node that have not terminated, by name. */
   podsOn(node: string): readonly PodOnNode[] {
-    const rows = Array.from(this.#fleet.pods.on(node), ({ namespace, name, owner, isRunning, requests }) => ({
-      id: `${namespace}/${name}`,
-      namespace,
-      name,
-      ...(owner.kind !== 'Pod' && { owner: `${owner.kind.toLowerCase()}/${owner.name}` }),
-      isRunning,
-      requests,
-      labels: {},
-    }))
-    return rows.toSorted((a, b) => (a.id < b.id ? -1 : 1))
+    return podRows(this.#fleet.pods.on(node))
+  }
+
+  /** The pods of a workload that have not terminated, by name. */
+  podsOf(workload: ObjectRef): readonly PodOnNode[] {
+    return podRows(this.#fleet.pods.of(workload))
+  }
+
+  /** What an object belongs to, and what belongs to it, as far as the model has it. */
+  relationsOf(ref: ObjectRef): Relations {
+    const { objects, pods } = this.#fleet
+    return relationsOf({ objects, pods, pools: this.#pools }, ref)
+  }
+
+  search(text: string): Found {
+    const { objects, pods } = this.#fleet
+    return search({ objects, pods, pools: this.#pools }, text)
   }
 
   *#replacing(
@@ -346,6 +356,20 @@ function keyOf(
   { name, namespace }: { readonly name: string; readonly namespace?: string },
 ): string {
   return resource === 'pods' ? `${namespace ?? 'default'}/${name}` : name
+}
+
+function podRows(pods: Iterable<PodFacts>): readonly PodOnNode[] {
+  const rows = Array.from(pods, ({ namespace, name, owner, isRunning, node, requests }) => ({
+    id: `${namespace}/${name}`,
+    namespace,
+    name,
+    ...(owner.kind !== 'Pod' && { owner: `${owner.kind.toLowerCase()}/${owner.name}` }),
+    ...present('node', node),
+    isRunning,
+    requests,
+    labels: {},
+  }))
+  return rows.toSorted((a, b) => (a.id < b.id ? -1 : 1))
 }
 
 function replaceRows<R extends { readonly id: string }>(table: ChangingTable<R>, rows: readonly R[]): void {

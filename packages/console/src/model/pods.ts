@@ -1,6 +1,7 @@
 /** The pods of a cluster: their requests per node, and the pending ones. */
-import { accumulate, type KubeObject, type Pod, podRequests, type Resources } from '@tenon/api'
+import { accumulate, controllerOf, type KubeObject, type Pod, podRequests, type Resources } from '@tenon/api'
 import { type Owner, ownerOf } from '@tenon/ask/cost'
+import type { ObjectRef } from './object-ref.ts'
 import type { PodCounts } from './view.ts'
 
 /** What is kept of a pod that has not terminated. */
@@ -8,6 +9,8 @@ export interface PodFacts {
   readonly namespace: string
   readonly name: string
   readonly owner: Owner
+  /** The ReplicaSet between the pod and its owner, a Deployment. */
+  readonly replicaSet?: string
   /** In canonical units; pods with equal requests share the object. */
   readonly requests: Resources
   /** Empty without a node. */
@@ -29,6 +32,8 @@ const mostShared = 10_000
 export class PodIndex {
   readonly #pods = new Map<string, PodFacts>()
   readonly #onNode = new Map<string, Set<PodFacts>>()
+  /** By {@link workloadKey} of the owner. */
+  readonly #ofWorkload = new Map<string, Set<PodFacts>>()
   readonly #shared = new Map<string, Resources>()
   #running = 0
   #bound = 0
@@ -65,6 +70,20 @@ export class PodIndex {
     return this.#onNode.get(node) ?? []
   }
 
+  /** The pods of a workload; those of a Deployment's ReplicaSet are kept with the Deployment. */
+  of(workload: ObjectRef): readonly PodFacts[] {
+    const own = [...(this.#ofWorkload.get(workloadKey(workload)) ?? [])]
+    if (workload.kind !== 'ReplicaSet') return own
+    const deployment = { ...workload, kind: 'Deployment', name: workload.name.replace(/-[^-]*$/, '') }
+    const ofDeployment = [...(this.#ofWorkload.get(workloadKey(deployment)) ?? [])]
+    return [...own, ...ofDeployment.filter(({ replicaSet }) => replicaSet === workload.name)]
+  }
+
+  /** {@link workloadKey} of all owners of pods. */
+  workloads(): Iterable<string> {
+    return this.#ofWorkload.keys()
+  }
+
   loadOf(node: string): NodeLoad {
     const requests: Record<string, number> = {}
     let pods = 0
@@ -81,10 +100,14 @@ export class PodIndex {
     if (phase === 'Succeeded' || phase === 'Failed') return undefined
     const { name, namespace = 'default' } = pod.metadata
     const { nodeName: node = '' } = pod.spec
+    const owner = ownerOf(pod)
+    const controller = controllerOf(pod)
     return {
       namespace,
       name,
-      owner: ownerOf(pod),
+      owner,
+      ...(owner.kind === 'Deployment' &&
+        controller?.kind === 'ReplicaSet' && { replicaSet: controller.name }),
       requests: this.#sharedRequests(pod),
       node,
       isRunning: phase === 'Running',
@@ -105,11 +128,10 @@ export class PodIndex {
     if (held === undefined) return []
     this.#pods.delete(key)
     if (held.isRunning) this.#running--
+    deleteFrom(this.#ofWorkload, ownerKey(held), held)
     if (held.node === '') return []
     this.#bound--
-    const on = this.#onNode.get(held.node)
-    on?.delete(held)
-    if (on?.size === 0) this.#onNode.delete(held.node)
+    deleteFrom(this.#onNode, held.node, held)
     return [held.node]
   }
 
@@ -117,13 +139,33 @@ export class PodIndex {
     if (facts === undefined) return []
     this.#pods.set(key, facts)
     if (facts.isRunning) this.#running++
+    addTo(this.#ofWorkload, ownerKey(facts), facts)
     if (facts.node === '') return []
     this.#bound++
-    const on = this.#onNode.get(facts.node)
-    if (on === undefined) this.#onNode.set(facts.node, new Set([facts]))
-    else on.add(facts)
+    addTo(this.#onNode, facts.node, facts)
     return [facts.node]
   }
+}
+
+function addTo(sets: Map<string, Set<PodFacts>>, key: string, facts: PodFacts): void {
+  const set = sets.get(key)
+  if (set === undefined) sets.set(key, new Set([facts]))
+  else set.add(facts)
+}
+
+function deleteFrom(sets: Map<string, Set<PodFacts>>, key: string, facts: PodFacts): void {
+  const set = sets.get(key)
+  set?.delete(facts)
+  if (set?.size === 0) sets.delete(key)
+}
+
+/** Neither kind nor namespace contains a slash. */
+function workloadKey({ kind, namespace = 'default', name }: ObjectRef): string {
+  return `${kind}/${namespace}/${name}`
+}
+
+function ownerKey({ namespace, owner }: PodFacts): string {
+  return workloadKey({ ...owner, namespace })
 }
 
 /** The API server rejects invalid requests, but a snapshot file may contain them. */
@@ -144,7 +186,8 @@ function isSame(held: PodFacts, facts: PodFacts): boolean {
     held.isRunning === facts.isRunning &&
     held.requests === facts.requests &&
     held.owner.name === facts.owner.name &&
-    held.owner.kind === facts.owner.kind
+    held.owner.kind === facts.owner.kind &&
+    held.replicaSet === facts.replicaSet
   )
 }
 

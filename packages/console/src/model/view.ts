@@ -221,6 +221,8 @@ export interface PodOnNode {
   readonly namespace: string
   readonly name: string
   readonly owner?: string
+  /** Absent while it waits for one. */
+  readonly node?: string
   readonly isRunning: boolean
   readonly requests: Amounts
   readonly labels: Readonly<Record<string, string>>

@@ -2,13 +2,16 @@ import { render } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { JSX } from 'preact'
 import { ageText } from './format.ts'
-import { path, startRouter, views } from './state/router.ts'
+import { objectPath, objectText } from '../model/object-ref.ts'
+import { SearchButton, SearchDialog } from './parts/search.tsx'
+import { objectView, path, shownObject, startRouter, views } from './state/router.ts'
 import { startShowing } from './state/shown-children.ts'
 import { absences, header, nowMs, tick } from './state/store.ts'
 import { connection, cutBecause, cutSinceMs, startStream } from './state/stream.ts'
 import { CostView } from './views/cost.tsx'
 import { DecisionsView } from './views/decisions.tsx'
 import { MapView } from './views/map.tsx'
+import { NoObject, ObjectView } from './views/object.tsx'
 import { OverviewView } from './views/overview.tsx'
 import { PendingView } from './views/pending.tsx'
 import { PoolsView } from './views/pools.tsx'
@@ -26,19 +29,23 @@ const shown: Readonly<Record<string, () => JSX.Element>> = {
   '/what-if': WhatIfView,
   '/cost': CostView,
   '/replay': ReplayView,
+  [objectView]: NoObject,
 }
 
 function Page(): JSX.Element {
-  const title = views.find((view) => view.path === path.value)?.title ?? 'Not found'
+  const object = shownObject.value
+  const title =
+    object === undefined
+      ? (views.find((view) => view.path === path.value)?.title ?? 'Not found')
+      : objectText(object)
   const main = useRef<HTMLElement>(null)
   const isFirst = useRef(true)
   useEffect(() => {
     document.title = `${title} · Tenon`
     // Moves the focus to the new view, for users of keyboards and screen readers.
     if (isFirst.current) isFirst.current = false
-    else main.current?.focus()
+    else main.current?.focus({ preventScroll: true })
   }, [title])
-  const View = Object.hasOwn(shown, path.value) ? shown[path.value] : undefined
   return (
     <>
       <a class="skip" href="#main">
@@ -59,19 +66,23 @@ function Page(): JSX.Element {
             ))}
           </ul>
         </nav>
+        <SearchButton />
       </header>
       <Notices />
       <main id="main" ref={main} tabIndex={-1}>
         <h1>{title}</h1>
-        <Shown view={View} />
+        <Shown />
       </main>
       <Absences />
+      <SearchDialog />
     </>
   )
 }
 
 /** Before the first picture, a view would show an empty cluster. */
-function Shown({ view: View }: { readonly view: (() => JSX.Element) | undefined }): JSX.Element {
+function Shown(): JSX.Element {
+  const object = shownObject.value
+  const View = Object.hasOwn(shown, path.value) ? shown[path.value] : undefined
   if (View === undefined) return <p>There is no such view. Choose one above.</p>
   if (header.value === undefined)
     return (
@@ -79,6 +90,7 @@ function Shown({ view: View }: { readonly view: (() => JSX.Element) | undefined 
         Waiting for the first picture…
       </p>
     )
+  if (object !== undefined) return <ObjectView key={objectPath(object)} of={object} />
   return <View key={path.value} />
 }
 

@@ -10,6 +10,7 @@ import {
 import { type ActionPort, type AgreedRequest, agreedRequestOf } from '../actions/request.ts'
 import type { AnswerPort } from '../answers/answers.ts'
 import type { ConsoleFacts } from '../answers/facts.ts'
+import type { ObjectReader } from '../answers/object.ts'
 import type { ConsoleModel } from '../model/model.ts'
 import { pageChange, type PagePicture, pageView, type PageView } from '../model/page-view.ts'
 import { Access } from './access.ts'
@@ -21,19 +22,34 @@ import { Routes } from './routes.ts'
 /** The view of the model that the server needs. */
 export type LiveView = Pick<
   ConsoleModel,
-  'header' | 'isBehind' | 'journal' | 'podsOn' | 'settle' | 'takeChanges' | 'view'
+  | 'header'
+  | 'isBehind'
+  | 'journal'
+  | 'podsOf'
+  | 'podsOn'
+  | 'relationsOf'
+  | 'search'
+  | 'settle'
+  | 'takeChanges'
+  | 'view'
 >
+
+/** A cluster that is followed. */
+export interface FollowedCluster {
+  readonly view: LiveView
+  readonly objects: ObjectReader
+}
 
 export interface ConsoleServerOptions {
   /** 0 takes any free port. */
   readonly port: number
   readonly clock: Clock
   readonly random: Random
-  readonly facts: Pick<ConsoleFacts, 'fields' | 'readManifests'>
+  readonly facts: Pick<ConsoleFacts, 'fields' | 'readManifests' | 'yamlText'>
   /** Answers questions that need a snapshot. */
   readonly copies: AnswerPort
   /** Starts to follow the cluster; called when the first page connects. */
-  readonly follow: (signal: AbortSignal) => Promise<LiveView>
+  readonly follow: (signal: AbortSignal) => Promise<FollowedCluster>
   /** Carries out actions of the page; absent: the page is read-only. */
   readonly actions?: ActionPort
   /** Called with a new link when one was used. */
@@ -106,7 +122,7 @@ class ConsolePages {
   readonly #routes: Routes
   readonly #log: EventLog
   readonly #ended: AbortSignal
-  #live: Promise<LiveView> | undefined
+  #live: Promise<FollowedCluster> | undefined
   /** The model of which pages have the picture. */
   #shown: LiveView | undefined
 
@@ -114,7 +130,13 @@ class ConsolePages {
     this.#options = options
     this.#files = files
     const { clock, copies, facts } = options
-    this.#routes = new Routes({ facts, copies, clock, live: async () => await this.#current() })
+    this.#routes = new Routes({
+      facts,
+      copies,
+      clock,
+      live: async () => await this.#current(),
+      followed: async () => await this.#followed(),
+    })
     this.#log = new EventLog(options.random.uint32().toString(16))
     this.#ended = ended
   }
@@ -177,7 +199,7 @@ class ConsolePages {
   }
 
   /** Starts to follow the cluster with the first page, and again after a failure. */
-  async #followed(): Promise<LiveView> {
+  async #followed(): Promise<FollowedCluster> {
     this.#live ??= this.#options.follow(this.#ended)
     try {
       return await this.#live
@@ -189,12 +211,12 @@ class ConsolePages {
 
   /** The followed model, with all rows up to date. */
   async #current(): Promise<LiveView> {
-    const live = await this.#followed()
-    while (live.isBehind) {
-      live.settle()
+    const { view } = await this.#followed()
+    while (view.isBehind) {
+      view.settle()
       await eventLoopTurns.next()
     }
-    return live
+    return view
   }
 
   async #act(method: string, text: string, signal: AbortSignal): Promise<HttpResponse> {

@@ -3,28 +3,37 @@ import { savingsByDay } from '@tenon/operator/objects'
 import type { Clock, HttpResponse } from '@tenon/runtime'
 import { type AnswerPort, copyQuestions, type Question } from '../answers/answers.ts'
 import type { ConsoleFacts } from '../answers/facts.ts'
+import { objectAnswer } from '../answers/object.ts'
 import { placedOn } from '../answers/placement.ts'
 import { priceHistory } from '../answers/price-history.ts'
 import type { ConsoleModel } from '../model/model.ts'
+import { objectRefOf } from '../model/object-ref.ts'
 import { answered, json, problem } from './answer.ts'
+import type { FollowedCluster } from './console-server.ts'
 
 /** Limit of manifests that this thread parses while the user types; longer ones go to another thread. */
 const mostTyped = 16_384
 
+/** Limit of a text to search for: no name is longer. */
+const mostSearched = 512
+
 /** Limit of a manifest: some hundred NodePools. */
 const mostCharacters = 262_144
 
-type RouteHandler = (question: Question) => Promise<HttpResponse>
+type RouteHandler = (question: Question, signal: AbortSignal) => Promise<HttpResponse>
 
 /** The parts of the model that answers read. */
 type Followed = Pick<ConsoleModel, 'header' | 'journal' | 'podsOn'>
 
 export interface RoutesOptions {
-  readonly facts: Pick<ConsoleFacts, 'fields' | 'readManifests'>
+  readonly facts: Pick<ConsoleFacts, 'fields' | 'readManifests' | 'yamlText'>
   /** Answers questions that need a snapshot. */
   readonly copies: AnswerPort
   readonly clock: Clock
+  /** With all rows up to date. */
   readonly live: () => Promise<Followed>
+  /** Perhaps while rows are being rebuilt. */
+  readonly followed: () => Promise<FollowedCluster>
 }
 
 /** Answers by path. All of them are read-only. */
@@ -38,6 +47,8 @@ export class Routes {
     this.#options = options
     this.#quick = new Map<string, RouteHandler>([
       ['GET /api/fields', async () => json({ fields: await facts.fields() })],
+      ['GET /api/object', (question, signal) => this.#object(question, signal)],
+      ['GET /api/search', (question) => this.#search(question)],
       ['GET /api/placement', (question) => this.#placement(question)],
       ['GET /api/prices', () => this.#prices()],
       ['GET /api/savings', () => this.#savings()],
@@ -53,13 +64,27 @@ export class Routes {
     if (question.body.length > mostCharacters)
       return problem(413, `a manifest may have ${mostCharacters} characters`)
     try {
-      if (quick !== undefined) return await quick(question)
+      if (quick !== undefined) return await quick(question, signal)
       const { status, text } = await this.#options.copies.answer(question, signal)
       return answered(status, 'application/json; charset=utf-8', text)
     } catch (error) {
       signal.throwIfAborted()
       return problem(502, error instanceof Error ? error.message : String(error))
     }
+  }
+
+  async #object({ query }: Question, signal: AbortSignal): Promise<HttpResponse> {
+    const ref = objectRefOf(new URLSearchParams(query))
+    if (ref === undefined) return problem(400, 'kind and name of an object are missing, or too long')
+    const { objects, view: model } = await this.#options.followed()
+    const { yamlText } = this.#options.facts
+    return json(await objectAnswer(ref, { model, objects, yamlText }, signal))
+  }
+
+  async #search({ query }: Question): Promise<HttpResponse> {
+    const text = new URLSearchParams(query).get('text') ?? ''
+    if (text.length > mostSearched) return problem(400, `a search may have ${mostSearched} characters`)
+    return json((await this.#options.followed()).view.search(text))
   }
 
   async #placement({ query }: Question): Promise<HttpResponse> {

@@ -3,16 +3,17 @@ import type { Snapshot } from '@tenon/ask'
 import { type Clock, eventLoopTurns, inSlices } from '@tenon/runtime'
 import { ConsoleModel } from '../model/model.ts'
 import { snapshotEvents } from '../sources/snapshot.ts'
-import type { LiveView } from './console-server.ts'
+import { snapshotObjects } from '../sources/snapshot-objects.ts'
+import type { FollowedCluster } from './console-server.ts'
 
 const periodMs = 5000
 const sliceMs = 8
 
 /** The view of one snapshot. */
-export async function snapshotView(snapshot: Snapshot, clock: Clock): Promise<LiveView> {
+export async function snapshotView(snapshot: Snapshot, clock: Clock): Promise<FollowedCluster> {
   const model = new ConsoleModel()
   await taken(model, snapshot, clock)
-  return model
+  return { view: model, objects: snapshotObjects(() => snapshot) }
 }
 
 /**
@@ -23,18 +24,19 @@ export async function followSnapshots(
   take: () => Promise<Snapshot>,
   clock: Clock,
   signal: AbortSignal,
-): Promise<LiveView> {
+): Promise<FollowedCluster> {
   const model = new ConsoleModel()
   let heardMs = clock.now()
-  await taken(model, await take(), clock)
+  let latest = await take()
+  await taken(model, latest, clock)
   const again = async (): Promise<void> => {
     while (!signal.aborted) {
       await clock.sleep(periodMs, signal)
       try {
-        const snapshot = await take()
+        latest = await take()
         heardMs = clock.now()
         model.apply({ kind: 'fresh' })
-        await taken(model, snapshot, clock)
+        await taken(model, latest, clock)
       } catch {
         signal.throwIfAborted()
         model.apply({ kind: 'stale', sinceMs: heardMs })
@@ -42,7 +44,7 @@ export async function followSnapshots(
     }
   }
   again().catch(() => undefined)
-  return model
+  return { view: model, objects: snapshotObjects(() => latest) }
 }
 
 async function taken(model: ConsoleModel, snapshot: Snapshot, clock: Clock): Promise<void> {

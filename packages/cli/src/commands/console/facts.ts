@@ -2,6 +2,7 @@
 import type { CostDimension, PlayReport, Snapshot } from '@tenon/ask'
 import { costReport, hoursPerMonth, pricedInstances } from '@tenon/ask/cost'
 import type { ConsoleFacts, ReplayAnswer, ReplayedVariant } from '@tenon/console'
+import { yamlDocument } from '../../crds.ts'
 import type { Io } from '../../io.ts'
 import type { SourceFlags } from '../../kubectl/flags.ts'
 import { snapshotFrom } from '../../source/snapshot.ts'
@@ -22,8 +23,11 @@ export interface ConsoleSource extends SourceFlags {
 export type QuietIo = Pick<Io, 'cwd' | 'env' | 'interrupted'>
 
 /** Facts that need no snapshot. */
-export function manifestFacts(io: Pick<Io, 'cwd'>): Pick<ConsoleFacts, 'fields' | 'readManifests'> {
+export function manifestFacts(
+  io: Pick<Io, 'cwd'>,
+): Pick<ConsoleFacts, 'fields' | 'readManifests' | 'yamlText'> {
   return {
+    yamlText: yamlDocument,
     readManifests: async (text) => await readTypedManifests(io, text),
     fields: async () => nodePoolFields(),
   }

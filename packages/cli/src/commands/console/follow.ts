@@ -1,5 +1,5 @@
 /** Live data of the page: a snapshot, a controller alone, or a watched cluster (console.md 1). */
-import { ConsoleModel, followSnapshots, type LiveView, snapshotView } from '@tenon/console'
+import { ConsoleModel, type FollowedCluster, followSnapshots, snapshotView } from '@tenon/console'
 import type { Clock } from '@tenon/runtime'
 import type { Io } from '../../io.ts'
 import { type ClusterConnection, hasCluster, onCluster } from '../../kubectl/connection.ts'
@@ -7,6 +7,7 @@ import type { SourceFlags } from '../../kubectl/flags.ts'
 import { snapshotFile } from '../../source/snapshot-file.ts'
 import { snapshotFrom } from '../../source/snapshot.ts'
 import { followLive } from './live.ts'
+import { clusterObjects } from './objects.ts'
 
 /** How long the first view waits for all lists. After that it shows what has arrived. */
 const firstPictureMs = 10_000
@@ -21,7 +22,7 @@ export async function followedView(
   flags: SourceFlags,
   clock: Clock,
   signal: AbortSignal,
-): Promise<LiveView> {
+): Promise<FollowedCluster> {
   const { controller, snapshot } = flags
   const own = { ...io, err: () => undefined, interrupted: AbortSignal.any([io.interrupted, signal]) }
   if (snapshot !== undefined) return await snapshotView(await snapshotFile(io, snapshot), clock)
@@ -32,7 +33,7 @@ export async function followedView(
       const model = new ConsoleModel()
       await followLive(own, flags, { connection, emit: (event) => model.apply(event) }, own.interrupted)
       await filled(model, connection, own.interrupted)
-      resolve(model)
+      resolve({ view: model, objects: clusterObjects(connection) })
       await aborted(own.interrupted)
     }).catch(reject)
   })

@@ -1,5 +1,5 @@
 /** What the viewer calls: explanations, objects, actions. */
-import { apiVersionOf, type KubeObject, kinds, matchesSelector } from '@tenon/api'
+import { apiVersionOf, type KubeObject, matchesSelector } from '@tenon/api'
 import type { Snapshot } from '@tenon/ask'
 import type { LabelMatcher, Target, Timeline, ExplainedReason, ViewerPorts } from '@tenon/console'
 import { isKubeError } from '@tenon/kube'
@@ -11,6 +11,7 @@ import { formatOf } from '../../kubectl/output/format.ts'
 import { printObjects } from '../../kubectl/output/objects.ts'
 import { labelSelectorOf } from '../../kubectl/selectors.ts'
 import { objectsOfCluster, objectsOfSnapshot } from '../../source/cluster-objects.ts'
+import { eventsOf } from '../../source/events.ts'
 import { commandOf } from '../console/action-command.ts'
 import { carriedOut } from '../console/actions.ts'
 import { actionFlagsOf, type ViewFlags } from './flags.ts'
@@ -35,13 +36,13 @@ export const matchLabels: LabelMatcher = (text) => {
 export function viewerPorts(io: Io, flags: ViewFlags, source: ViewSource): ViewerPorts {
   const tenon = (args: readonly string[]) => runTenon(io, [...args, ...sourceArguments(flags)])
   return {
-    explain: async ({ kind, name, namespace }) => {
+    explain: async (target) => {
+      const { kind, name, namespace } = target
       if (source.kind === 'trace')
         throw new CliError('a recording does not tell why: tenon replay plays it under other rules')
       const where = namespace === undefined ? [] : ['-n', namespace]
       const out = await tenon(['explain', `${kind}/${name}`, ...where, '--color', 'never'])
-      const events =
-        source.kind === 'live' ? await eventLines(source.connection, { kind, name, namespace }, io) : []
+      const events = source.kind === 'live' ? await eventLines(source.connection, target, io) : []
       return [...out.trimEnd().split('\n'), ...events]
     },
     yaml: async (target) => {
@@ -65,40 +66,20 @@ export function viewerPorts(io: Io, flags: ViewFlags, source: ViewSource): Viewe
   }
 }
 
-/** An event, as it is printed. */
-interface PrintedEvent extends KubeObject {
-  readonly type?: string
-  readonly reason?: string
-  readonly message?: string
-  readonly count?: number
-  readonly lastTimestamp?: string | null
-  readonly eventTime?: string | null
-}
-
 const shownEvents = 20
 
-/** The last events of an object, oldest first. Those of objects without a namespace are in any. */
+/** The last events of an object, oldest first. */
 async function eventLines(
-  { client }: ClusterConnection,
-  {
-    kind,
-    name,
-    namespace,
-  }: { readonly kind: Target['kind']; readonly name: string; readonly namespace: string | undefined },
+  connection: ClusterConnection,
+  { kind, name, namespace }: Target,
   { interrupted: signal }: Pick<Io, 'interrupted'>,
 ): Promise<readonly string[]> {
-  const fieldSelector = `involvedObject.kind=${namedKinds[kind].type.kind},involvedObject.name=${name}`
+  const ref = { kind: namedKinds[kind].type.kind, name, ...(namespace !== undefined && { namespace }) }
   try {
-    const events: readonly PrintedEvent[] = await client.list(kinds.event, {
-      fieldSelector,
-      signal,
-      ...(namespace !== undefined && { namespace }),
-    })
-    const timeOf = ({ lastTimestamp, eventTime }: PrintedEvent) => lastTimestamp ?? eventTime ?? ''
-    const last = events.toSorted((a, b) => (timeOf(a) < timeOf(b) ? -1 : 1)).slice(-shownEvents)
-    const lines = last.map((event) => {
-      const times = (event.count ?? 1) > 1 ? ` (${event.count} times)` : ''
-      return `${timeOf(event)} ${event.type ?? ''} ${event.reason ?? ''}: ${event.message ?? ''}${times}`
+    const events = (await eventsOf(connection, ref, undefined, signal)).slice(0, shownEvents)
+    const lines = events.toReversed().map(({ at = '', count, message, reason, type }) => {
+      const times = count > 1 ? ` (${count} times)` : ''
+      return `${at} ${type} ${reason}: ${message}${times}`
     })
     return ['', lines.length === 0 ? 'No events' : 'Events:', ...lines]
   } catch (error) {

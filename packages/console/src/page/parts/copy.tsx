@@ -1,18 +1,11 @@
 import { useState } from 'preact/hooks'
 import type { JSX } from 'preact'
 
-/** A command with a copy button. */
-export function Command({
-  text,
-  what = 'command',
-}: {
-  readonly text: string
-  readonly what?: string
-}): JSX.Element {
+/** Copies a text. */
+export function CopyButton({ text, what }: { readonly text: string; readonly what: string }): JSX.Element {
   const [isCopied, setCopied] = useState(false)
   return (
-    <div class="command">
-      <code>{text}</code>
+    <>
       <button
         type="button"
         onClick={() => {
@@ -25,6 +18,22 @@ export function Command({
         Copy {what}
       </button>
       <span role="status">{isCopied ? 'Copied' : ''}</span>
+    </>
+  )
+}
+
+/** A command with a copy button. */
+export function Command({
+  text,
+  what = 'command',
+}: {
+  readonly text: string
+  readonly what?: string
+}): JSX.Element {
+  return (
+    <div class="command">
+      <code>{text}</code>
+      <CopyButton text={text} what={what} />
     </div>
   )
 }

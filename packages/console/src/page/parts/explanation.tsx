@@ -4,6 +4,7 @@ import { priceText } from '../format.ts'
 import { header } from '../state/store.ts'
 import { Answer, useAnswer } from './answer.tsx'
 import { Command } from './copy.tsx'
+import { Sentence } from './object-link.tsx'
 
 /** What `tenon explain` says about an object. */
 export function Explanation({
@@ -39,7 +40,7 @@ function Explained({ lines, misses }: ExplainedAnswer): JSX.Element {
           .filter((line) => misses === undefined || !/^(\+ |It would run after)/.test(line))
           .map((line, at) => (
             <li key={at} class={line.startsWith('  ') ? 'deep' : ''}>
-              {line.trim()}
+              <Sentence text={line.trim()} />
             </li>
           ))}
       </ul>
@@ -61,7 +62,7 @@ function Misses({ misses }: { readonly misses: readonly MissAnswer[] }): JSX.Ele
             <p>
               <strong>{miss.words}</strong> <span class="quiet">({miss.field})</span>
               <br />
-              {miss.running} of {miss.waiting} pods run, on {miss.place},{' '}
+              {miss.running} of {miss.waiting} pods run, on <Sentence text={miss.place} />,{' '}
               {miss.pricePerHour === undefined
                 ? 'at an unknown price'
                 : miss.pricePerHour === 0

@@ -1,8 +1,8 @@
 import type { JSX } from 'preact'
 import type { PageNodeRow } from '../../model/page-view.ts'
 import { amountText, percentText, priceText, shareOf } from '../format.ts'
-import { go } from '../state/router.ts'
 import { Name } from './name.tsx'
+import { ObjectLink, Sentence } from './object-link.tsx'
 import { Table, type Column } from './table.tsx'
 import { Age } from './when.tsx'
 
@@ -18,24 +18,19 @@ export function stateText(row: PageNodeRow): string {
 const columns: readonly Column<PageNodeRow>[] = [
   {
     title: 'Name',
-    cell: (row) => (
-      <a
-        href={`/map?node=${encodeURIComponent(row.id)}`}
-        title={row.name}
-        onClick={(event) => {
-          event.preventDefault()
-          event.stopPropagation()
-          const url = new URL(location.href)
-          url.searchParams.set('node', row.id)
-          go(`/map${url.search}`)
-        }}
-      >
-        <Name name={row.name} />
-      </a>
-    ),
+    cell: ({ node, nodeClaim }) =>
+      node === undefined ? (
+        <ObjectLink kind="NodeClaim" name={nodeClaim} />
+      ) : (
+        <ObjectLink kind="Node" name={node} />
+      ),
     order: (row) => row.name,
   },
-  { title: 'Pool', cell: (row) => <Name name={row.nodePool ?? '-'} />, order: (row) => row.nodePool },
+  {
+    title: 'Pool',
+    cell: (row) => <ObjectLink kind="NodePool" name={row.nodePool} />,
+    order: (row) => row.nodePool,
+  },
   { title: 'Type', cell: (row) => <Name name={row.instanceType ?? '?'} />, order: (row) => row.instanceType },
   { title: 'Zone', cell: (row) => <Name name={row.zone ?? '?'} />, order: (row) => row.zone },
   ...['cpu', 'memory'].map(
@@ -73,16 +68,37 @@ const columns: readonly Column<PageNodeRow>[] = [
   },
   {
     title: 'Why kept',
-    cell: (row) => row.why?.message ?? '',
+    cell: (row) => <Sentence text={row.why?.message ?? ''} />,
     order: (row) => row.why?.message,
     isText: true,
   },
 ]
 
-/** All nodes, and NodeClaims without one. */
-export function NodeTable({ rows }: { readonly rows: readonly PageNodeRow[] }): JSX.Element {
+const claimColumn: Column<PageNodeRow> = {
+  title: 'NodeClaim',
+  cell: ({ nodeClaim }) => <ObjectLink kind="NodeClaim" name={nodeClaim} />,
+  order: ({ nodeClaim }) => nodeClaim,
+}
+
+/** Of a NodePool, whose name all rows would repeat. */
+const columnsOfPool = columns.map((column) => (column.title === 'Pool' ? claimColumn : column))
+
+/** Nodes, and NodeClaims without one. */
+export function NodeTable({
+  rows,
+  isOfPool = false,
+}: {
+  readonly rows: readonly PageNodeRow[]
+  readonly isOfPool?: boolean
+}): JSX.Element {
   return (
-    <Table caption="Nodes" columns={columns} rows={rows} rowKey={(row) => row.id} first={{ title: 'Name' }} />
+    <Table
+      caption="Nodes"
+      columns={isOfPool ? columnsOfPool : columns}
+      rows={rows}
+      rowKey={(row) => row.id}
+      first={{ title: 'Name' }}
+    />
   )
 }
 

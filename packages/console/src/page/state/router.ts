@@ -1,5 +1,6 @@
 /** Each view has an address that includes its selection, so that it can be shared and reloaded. */
 import { computed, signal } from '@preact/signals'
+import { objectRefOf } from '../../model/object-ref.ts'
 
 export interface View {
   readonly path: string
@@ -21,6 +22,14 @@ const address = signal(new URL(location.href))
 
 export const path = computed(() => address.value.pathname)
 
+/** Where an object is shown; no view of the menu. */
+export const objectView = '/object'
+
+/** The object that the address names. */
+export const shownObject = computed(() =>
+  path.value === objectView ? objectRefOf(address.value.searchParams) : undefined,
+)
+
 /** A parameter of the current address. */
 export function chosen(name: string): string | undefined {
   return address.value.searchParams.get(name) ?? undefined
@@ -38,6 +47,7 @@ export function choose(name: string, value: string | undefined): void {
 export function go(to: string): void {
   history.pushState(undefined, '', to)
   address.value = new URL(location.href)
+  scrollTo(0, 0)
 }
 
 export function startRouter(): void {

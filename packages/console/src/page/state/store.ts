@@ -1,6 +1,6 @@
 /** The state of the page: the tables of the model, header and problems. */
 import { computed, signal } from '@preact/signals'
-import type { PageChange, PagePicture, PageRows } from '../../model/page-view.ts'
+import type { PageChange, PageNodeRow, PagePicture, PageRows } from '../../model/page-view.ts'
 import type { Absent, Header, Problem, TableName } from '../../model/view.ts'
 
 type Tables = { readonly [Table in TableName]: Map<string, PageRows[Table]> }
@@ -54,6 +54,22 @@ export function versionOf(table: TableName): number {
 export function rowOf<Table extends TableName>(table: Table, id: string): PageRows[Table] | undefined {
   void versions[table].value
   return tables[table].get(id)
+}
+
+const nodesByName = computed(() => {
+  const rows = rowsOf('nodes').flatMap((row) => (row.node === undefined ? [] : [[row.node, row] as const]))
+  return new Map<string, PageNodeRow>(rows)
+})
+
+/** The row of a Node by its name. */
+export function nodeRowOf(node: string): PageNodeRow | undefined {
+  return nodesByName.value.get(node)
+}
+
+/** Whether there is such an object now; readers are not re-rendered when that changes. */
+export function isKnown(kind: 'Node' | 'NodeClaim' | 'NodePool', name: string): boolean {
+  if (kind === 'Node') return nodesByName.peek().has(name)
+  return kind === 'NodePool' ? tables.pools.has(name) : tables.nodes.has(`claim/${name}`)
 }
 
 /**

@@ -5,6 +5,7 @@ import { csvField, priceText, sumText } from '../format.ts'
 import { Answer, useAnswer } from '../parts/answer.tsx'
 import { saveText } from '../parts/copy.tsx'
 import { Name } from '../parts/name.tsx'
+import { NodeLink, ObjectLink, OwnerLink, PodLink } from '../parts/object-link.tsx'
 import { PricePlot } from '../parts/price-plot.tsx'
 import { Table, type Column } from '../parts/table.tsx'
 import { choose, chosen } from '../state/router.ts'
@@ -99,7 +100,7 @@ function Cost({ cost }: { readonly cost: CostObject }): JSX.Element {
           {unpriced.slice(0, 10).map(({ name, type }, at) => (
             <span key={name}>
               {at > 0 && ', '}
-              <Name name={name} /> (<Name name={type ?? '?'} />)
+              <NodeLink name={name} /> (<Name name={type ?? '?'} />)
             </span>
           ))}
           {unpriced.length > 10 && ` and ${unpriced.length - 10} more`}
@@ -113,6 +114,20 @@ function Cost({ cost }: { readonly cost: CostObject }): JSX.Element {
         first={{ title: `${currency}/hour`, isDown: true }}
         empty="Nothing costs anything."
       />
+    </>
+  )
+}
+
+/** NodePools and owners have pages; owners are `namespace/kind/name`. */
+function GroupName({ by, name }: { readonly by: string; readonly name: string | undefined }): JSX.Element {
+  if (by === 'nodepool') return <ObjectLink kind="NodePool" name={name} most={60} none="<none>" />
+  if (by !== 'owner' || name === undefined) return <Name name={name ?? '<none>'} most={60} />
+  const [namespace = '', kind = '', ...own] = name.split('/')
+  if (kind === 'pod') return <PodLink id={`${namespace}/${own.join('/')}`} most={60} />
+  return (
+    <>
+      <Name name={namespace} />/
+      <OwnerLink namespace={namespace} owner={`${kind}/${own.join('/')}`} most={60} />
     </>
   )
 }
@@ -134,7 +149,7 @@ function columnsOf({ by, currency = 'price' }: CostObject): readonly Column<Cost
   })
   const { title } = dimensions.find(({ name }) => name === by) ?? { title: by }
   return [
-    { title, cell: ({ name }) => <Name name={name ?? '<none>'} most={60} />, order: ({ name }) => name },
+    { title, cell: ({ name }) => <GroupName by={by} name={name} />, order: ({ name }) => name },
     ...(by === 'namespace' || by === 'owner'
       ? []
       : [

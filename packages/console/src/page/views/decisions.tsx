@@ -7,6 +7,7 @@ import { localDay, localTime, priceText } from '../format.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Filter, filterText } from '../parts/filter.tsx'
 import { Name } from '../parts/name.tsx'
+import { NodeLink, ObjectLink, PodLink, Sentence } from '../parts/object-link.tsx'
 import { Table, type Column } from '../parts/table.tsx'
 import { When } from '../parts/when.tsx'
 import { fleetAt, type FleetNode } from '../state/fleet.ts'
@@ -131,7 +132,7 @@ function EntryDetail({ entry }: { readonly entry: DecisionRow }): JSX.Element {
         {entry.nodePool !== undefined && (
           <>
             {' '}
-            · NodePool <Name name={entry.nodePool} />
+            · NodePool <ObjectLink kind="NodePool" name={entry.nodePool} />
           </>
         )}
         {entry.observed === true && ' · only observed, not carried out'}
@@ -140,7 +141,12 @@ function EntryDetail({ entry }: { readonly entry: DecisionRow }): JSX.Element {
       {entry.pods !== undefined && entry.pods.count > 0 && (
         <p>
           {counted(entry.pods.count, 'pod')}
-          {entry.pods.names.length > 0 && `: ${entry.pods.names.join(', ')}`}
+          {entry.pods.names.map((id, at) => (
+            <span key={id}>
+              {at === 0 ? ': ' : ', '}
+              <PodLink id={id} most={60} />
+            </span>
+          ))}
           {entry.pods.count > entry.pods.names.length && entry.pods.names.length > 0 && ' and more'}
         </p>
       )}
@@ -175,14 +181,17 @@ function EntryDetail({ entry }: { readonly entry: DecisionRow }): JSX.Element {
 const otherColumns: readonly Column<PageNodeRow>[] = [
   {
     title: 'Node',
-    cell: ({ name }) => <Name name={name} most={30} />,
+    cell: ({ name }) => <NodeLink name={name} most={30} />,
     order: ({ name }) => name,
   },
   { title: 'Cause', cell: ({ why }) => why?.cause ?? '', order: ({ why }) => why?.cause },
   {
     title: 'Why',
-    cell: ({ why }) =>
-      `${why?.message ?? ''}${why?.until === undefined ? '' : ` (until ${localTime(Date.parse(why.until), true)})`}`,
+    cell: ({ why }) => (
+      <Sentence
+        text={`${why?.message ?? ''}${why?.until === undefined ? '' : ` (until ${localTime(Date.parse(why.until), true)})`}`}
+      />
+    ),
     isText: true,
   },
 ]
@@ -219,8 +228,8 @@ function Fleet({
       <ul>
         {marked.map((node) => (
           <li key={node.name}>
-            {words[node.role]}: <Name name={node.name} /> <Name name={node.type ?? '?'} />{' '}
-            {priceText(node.pricePerHour)}
+            {words[node.role]}: <ObjectLink kind="NodeClaim" name={node.name} />{' '}
+            <Name name={node.type ?? '?'} /> {priceText(node.pricePerHour)}
           </li>
         ))}
       </ul>

@@ -1,14 +1,15 @@
 import { counted } from '@tenon/api/counted'
 import { useMemo } from 'preact/hooks'
 import type { JSX } from 'preact'
+import { objectPath } from '../../model/object-ref.ts'
 import type { PageNodeRow } from '../../model/page-view.ts'
 import { elided } from '../format.ts'
 import { type Grouping, groupings } from '../map/layout.ts'
 import { MapPicture } from '../map/map-picture.tsx'
-import { ActionButton } from '../parts/act.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Explanation } from '../parts/explanation.tsx'
 import { Filter, filterText } from '../parts/filter.tsx'
+import { NodeActions } from '../parts/node-actions.tsx'
 import { factsOf, NodeTable, stateText } from '../parts/node-table.tsx'
 import { choose, chosen } from '../state/router.ts'
 import { rowOf, rowsOf, versionOf } from '../state/store.ts'
@@ -91,24 +92,16 @@ function NodeDialog({ id }: { readonly id: string }): JSX.Element {
   const row = rowOf('nodes', id)
   const name = row?.name ?? id.replace(/^[a-z]+\//, '')
   const { node, nodeClaim } = row ?? {}
+  const [kind, own] = node === undefined ? ['NodeClaim', nodeClaim ?? name] : ['Node', node]
   return (
     <Dialog title={elided(name, 80)} onClose={() => choose('node', undefined)}>
       {row !== undefined && <p>{factsOf(row)}</p>}
       <Explanation kind="node" name={nodeClaim ?? name} version={explainedVersion(row)} />
       <p class="buttons">
-        {node !== undefined && row !== undefined && (
-          <>
-            <ActionButton request={{ kind: row.cordoned ? 'uncordon' : 'cordon', node }}>
-              {row.cordoned ? 'Uncordon' : 'Cordon'}
-            </ActionButton>
-            <ActionButton request={{ kind: 'drain', node }}>Drain</ActionButton>
-          </>
-        )}
-        {nodeClaim !== undefined && (
-          <ActionButton request={{ kind: 'delete', target: { kind: 'nodeclaim', name: nodeClaim } }}>
-            Delete NodeClaim
-          </ActionButton>
-        )}
+        <a class="button" href={objectPath({ kind, name: own })}>
+          All of it
+        </a>
+        <NodeActions row={row} />
       </p>
     </Dialog>
   )

@@ -1,13 +1,15 @@
 import { counted } from '@tenon/api/counted'
 import { useMemo } from 'preact/hooks'
 import type { JSX } from 'preact'
+import { objectPath } from '../../model/object-ref.ts'
 import type { PageNodeRow } from '../../model/page-view.ts'
-import type { Problem } from '../../model/view.ts'
+import type { NextAction, Problem } from '../../model/view.ts'
 import { priceText, sumText } from '../format.ts'
 import { PauseButton } from '../parts/act.tsx'
 import { useAnswer } from '../parts/answer.tsx'
 import { ShareBar } from '../parts/bar.tsx'
 import { Name } from '../parts/name.tsx'
+import { NodeLink, ObjectLink, Sentence } from '../parts/object-link.tsx'
 import { PricePlot } from '../parts/price-plot.tsx'
 import { Table, type Column } from '../parts/table.tsx'
 import { Age, isOtherDay, When } from '../parts/when.tsx'
@@ -80,7 +82,7 @@ export function OverviewView(): JSX.Element {
                 'nothing is planned'
               ) : (
                 <>
-                  {tenon.next.text}
+                  <Next {...tenon.next} />
                   {tenon.next.at !== undefined && (
                     <>
                       , at <When at={tenon.next.at} withDate={isOtherDay(tenon.next.at)} />
@@ -118,6 +120,12 @@ const links: Readonly<Record<Problem['kind'], string>> = {
   podsPending: '/pods',
 }
 
+/** NodePools have a page; other problems concern several objects, which a view lists. */
+function problemLink({ kind, object = '' }: Problem): string {
+  const [noun, name = ''] = object.split('/')
+  return noun === 'nodepool' ? objectPath({ kind: 'NodePool', name }) : links[kind]
+}
+
 function Problems(): JSX.Element | null {
   const all = problems.value
   if (all.length === 0) return null
@@ -129,7 +137,7 @@ function Problems(): JSX.Element | null {
       <ul>
         {all.map((each) => (
           <li key={each.id}>
-            <a href={links[each.kind]}>{each.text}</a>{' '}
+            <a href={problemLink(each)}>{each.text}</a>{' '}
             {each.since !== undefined && (
               <span class="quiet">
                 for <Age since={each.since} />
@@ -173,6 +181,17 @@ function Savings(): JSX.Element | null {
   )
 }
 
+/** The text begins with the name of the node. */
+function Next({ node, text }: NextAction): JSX.Element {
+  if (node === undefined || !text.startsWith(node)) return <>{text}</>
+  return (
+    <>
+      <NodeLink name={node} />
+      <Sentence text={text.slice(node.length)} />
+    </>
+  )
+}
+
 /** Limit of claims in progress, and of leaving nodes. */
 const mostShown = 50
 
@@ -189,7 +208,7 @@ function Happening(): JSX.Element {
         {claims.slice(0, mostShown).map((claim) => (
           <li key={claim.id}>
             <strong>
-              <Name name={claim.name} />
+              <ObjectLink kind="NodeClaim" name={claim.name} />
             </strong>{' '}
             <Type name={claim.instanceType} />
             waits to be {claim.waitsFor}
@@ -200,7 +219,7 @@ function Happening(): JSX.Element {
         {leaving.slice(0, mostShown).map((node) => (
           <li key={node.id}>
             <strong>
-              <Name name={node.name} />
+              <NodeLink name={node.name} />
             </strong>{' '}
             <Type name={node.instanceType} />
             is removed
@@ -247,7 +266,11 @@ interface Kind {
 }
 
 const kindColumns: readonly Column<Kind>[] = [
-  { title: 'NodePool', cell: (kind) => <Name name={kind.nodePool} />, order: (kind) => kind.nodePool },
+  {
+    title: 'NodePool',
+    cell: ({ nodePool }) => <ObjectLink kind="NodePool" name={nodePool === '-' ? undefined : nodePool} />,
+    order: (kind) => kind.nodePool,
+  },
   { title: 'Type', cell: (kind) => <Name name={kind.type} />, order: (kind) => kind.type },
   { title: 'Nodes', cell: (kind) => kind.nodes, order: (kind) => kind.nodes, isNumber: true },
   {

@@ -1,9 +1,10 @@
+import { counted } from '@tenon/api/counted'
 import type { JSX } from 'preact'
 import type { PageRows } from '../../model/page-view.ts'
 import type { PendingAnswer, PendingGroup } from '../../answers/explain.ts'
 import { Answer, useAnswer } from '../parts/answer.tsx'
 import { Explanation } from '../parts/explanation.tsx'
-import { Name } from '../parts/name.tsx'
+import { NodeLink, ObjectLink, OwnerLink, PodLink, Sentence } from '../parts/object-link.tsx'
 import { Table, type Column } from '../parts/table.tsx'
 import { Age, isOtherDay, When } from '../parts/when.tsx'
 import { choose, chosen } from '../state/router.ts'
@@ -70,13 +71,13 @@ function Group({
   return (
     <section class="card">
       <h2>
-        {pods} {pods === 1 ? 'pod' : 'pods'}: {summary}
+        {counted(pods, 'pod')}: <Sentence text={summary} />
       </h2>
       <p>
         {workloads.slice(0, shownWorkloads).map((each, at) => (
           <span key={each.name}>
             {at > 0 && ', '}
-            <Name name={each.name} most={80} /> ({each.pods})
+            <Workload name={each.name} /> ({each.pods})
           </span>
         ))}
         {more > 0 && ` and ${more} more`}
@@ -84,7 +85,9 @@ function Group({
       {!isOpen && (
         <ul class="lines">
           {reasons.map((reason) => (
-            <li key={reason}>✗ {reason}</li>
+            <li key={reason}>
+              ✗ <Sentence text={reason} />
+            </li>
           ))}
         </ul>
       )}
@@ -98,9 +101,24 @@ function Group({
   )
 }
 
+/** `Deployment shop/web`. */
+function Workload({ name }: { readonly name: string }): JSX.Element {
+  const [kind = '', ...rest] = name.split(' ')
+  const [namespace = '', ...own] = rest.join(' ').split('/')
+  return (
+    <>
+      {kind} <ObjectLink kind={kind} namespace={namespace} name={own.join('/')} most={80} />
+    </>
+  )
+}
+
 const columns: readonly Column<PageRows['pendingPods']>[] = [
-  { title: 'Pod', cell: (row) => <Name name={row.id} most={50} />, order: (row) => row.id },
-  { title: 'Owner', cell: (row) => <Name name={row.owner ?? '-'} most={50} />, order: (row) => row.owner },
+  { title: 'Pod', cell: (row) => <PodLink id={row.id} most={50} />, order: (row) => row.id },
+  {
+    title: 'Owner',
+    cell: ({ namespace, owner }) => <OwnerLink namespace={namespace} owner={owner} most={50} />,
+    order: (row) => row.owner,
+  },
   {
     title: 'Since',
     cell: (row) => <Age since={row.pendingSince ?? row.createdAt} />,
@@ -108,12 +126,12 @@ const columns: readonly Column<PageRows['pendingPods']>[] = [
   },
   {
     title: 'Planned for',
-    cell: (row) => <Name name={row.plannedFor ?? '-'} />,
+    cell: (row) => <NodeLink name={row.plannedFor} />,
     order: (row) => row.plannedFor,
   },
   {
     title: 'Reason',
-    cell: (row) => row.reason?.message ?? '-',
+    cell: (row) => <Sentence text={row.reason?.message ?? '-'} />,
     order: (row) => row.reason?.message,
     isText: true,
   },

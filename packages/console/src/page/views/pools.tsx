@@ -8,6 +8,7 @@ import { PauseButton } from '../parts/act.tsx'
 import { Answer, useAnswer } from '../parts/answer.tsx'
 import { Filter, filterText } from '../parts/filter.tsx'
 import { Name } from '../parts/name.tsx'
+import { ObjectLink, Sentence } from '../parts/object-link.tsx'
 import { Table, type Column } from '../parts/table.tsx'
 import { rowsOf, versionOf } from '../state/store.ts'
 
@@ -124,9 +125,11 @@ function Pool({
   return (
     <section class="card" id={`pool-${name}`}>
       <h2>
-        <Name name={name} most={80} />
+        <ObjectLink kind="NodePool" name={name} most={80} />
       </h2>
-      <p>{summary}</p>
+      <p>
+        <Sentence text={summary} />
+      </p>
       {row?.paused !== undefined && <p class="failure">Paused: {row.paused}</p>}
       {row?.halted !== undefined && <p class="failure">Rollout halted: {row.halted}</p>}
       <p>
@@ -174,7 +177,7 @@ function Pool({
           <ul>
             {refused.map((each) => (
               <li key={each.code}>
-                {each.pods} {each.pods === 1 ? 'pod' : 'pods'}: {each.message}
+                {counted(each.pods, 'pod')}: <Sentence text={each.message} />
               </li>
             ))}
           </ul>
