@@ -63,6 +63,8 @@ import { TemplateHistory } from './nodepool/template-history.ts'
 import { NodePoolRollout } from './nodepool/rollout.ts'
 import { annotationReport } from './extensions/annotations/annotation-report.ts'
 import { unwrittenConditions } from './extensions/observe/fences.ts'
+import { SeenNodes } from './extensions/observe/seen-nodes.ts'
+import { SeenPods } from './extensions/observe/seen-pods.ts'
 import { StaticDeprovisioning } from './nodepool/static/deprovisioning.ts'
 import { StaticProvisioning } from './nodepool/static/provisioning.ts'
 import { VpaPredictions } from './extensions/vpa/controller.ts'
@@ -238,16 +240,20 @@ function observerSpecs(parts: Assembly): Specs {
     staticClaims: new StaticClaims({ ...parts, creations }),
   })
   const buffering = bufferingOf(parts, unwrittenConditions)
+  const seenNodes = new SeenNodes(measured(parts, 'observe.shadow'))
+  const seenPods = new SeenPods(parts, seenNodes)
+  seenPods.follow()
   const specs = [
     ...(overlays === undefined ? [] : [nodeOverlays({ ...parts, client: unwrittenConditions }, overlays)]),
     ...poolPricing(caches, state, measured(parts, 'state.pricing').provider, metrics, logger),
     ...metricsSpecs(parts),
+    seenNodes,
     disruption,
     ...buffering.specs,
     ...observedPodGroupsOf(parts),
     ...provisioningRequestsOf(parts, unwrittenConditions),
     ...(parts.settings.vpaPredictions ? [vpaPredictionsOf(parts)] : []),
-    observingProvisionerOf(measured(parts, 'provisioner'), buffering.hydration),
+    observingProvisionerOf(measured(parts, 'provisioner'), buffering.hydration, seenPods),
   ]
   return { specs, explainer }
 }

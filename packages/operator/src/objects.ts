@@ -17,7 +17,15 @@ export {
   resumedKeys,
 } from './state/pause.ts'
 export { nameProblem, type PoolProblem, poolProblems } from './state/nodepools/pool-problems.ts'
-export type { JournalEntry, JournalKind, JournalNote, JournalPods, JournalPrices } from './journal/entry.ts'
+export type {
+  JournalEntry,
+  JournalInstance,
+  JournalKind,
+  JournalNote,
+  JournalPods,
+  JournalPrices,
+  JournalWaiting,
+} from './journal/entry.ts'
 export { podsNoted } from './journal/entry.ts'
 export { entryFrom, lineOf } from './journal/entry.ts'
 export { nodeOffering } from './disruption/catalogue.ts'

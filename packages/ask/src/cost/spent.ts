@@ -54,7 +54,7 @@ export function spentReport(
   entries: readonly JournalEntry[],
   span: Span,
 ): SpentReport {
-  const own = entries.filter(({ observed }) => observed !== true)
+  const own = entries.filter(({ kind, observed }) => observed !== true && kind !== 'seen')
   const lives = livesOf(present, own, span)
   const groups = new Map<string | undefined, { spent: number; instanceHours: number; unpriced: number }>()
   const unpriced: string[] = []

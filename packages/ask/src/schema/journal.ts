@@ -1,5 +1,11 @@
 /** Entries of the journal, as they are printed (ask.md 3). */
-import type { JournalEntry, JournalPods, JournalPrices } from '@tenon/operator'
+import type {
+  JournalEntry,
+  JournalInstance,
+  JournalPods,
+  JournalPrices,
+  JournalWaiting,
+} from '@tenon/operator'
 import type { PrintedEntry } from '../explain/documents.ts'
 import {
   count,
@@ -34,6 +40,7 @@ const fields: Fields<PrintedEntry> = {
     failure: 'an instance was not launched, or a NodeClaim not deleted',
     brake: 'disruption or launches were paused or resumed',
     rollout: 'a rollout was paused, halted or resumed',
+    seen: 'what another autoscaler and the scheduler did while this controller only observed',
   }),
   reason: text('in UpperCamel, such as Underutilized'),
   message: text('one sentence'),
@@ -51,7 +58,19 @@ const fields: Fields<PrintedEntry> = {
     ),
   ),
   currency: optional(text()),
-  decision: optional(text('the decision or command that it belongs to')),
+  instances: optional(
+    list(
+      object<JournalInstance>({ instanceType: optional(text()), pricePerHour: optional(decimal()) }),
+      'nodes that exist, in the order of nodeClaims or nodes, or those that would be launched',
+    ),
+  ),
+  waiting: optional(
+    object<JournalWaiting>(
+      { seconds: decimal(), plannedSeconds: optional(decimal()) },
+      'how long pods have waited for a node, summed, and would have by the launch that was decided',
+    ),
+  ),
+  decision: optional(text('the decision, command or launch that it belongs to')),
   observed: optional(only(true, 'decided, and not carried out')),
 }
 

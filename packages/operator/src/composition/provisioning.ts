@@ -2,6 +2,7 @@
 import { policyOf } from '../settings.ts'
 import { NodeEvidenceJudge } from '../node/evidence/judge.ts'
 import { ObservedScheduling } from '../extensions/observe/observed-scheduling.ts'
+import type { SeenPods } from '../extensions/observe/seen-pods.ts'
 import { Batcher } from '../provisioning/batcher.ts'
 import type { ClaimCreations } from '../nodeclaim/claim-creation.ts'
 import { DecisionMemory } from '../provisioning/decision-memory.ts'
@@ -35,17 +36,22 @@ function passDeciderOf(parts: Assembly): PassDecider {
 }
 
 /** Decides about observed NodePools. */
-function observedSchedulingOf(parts: Assembly): ObservedScheduling {
+function observedSchedulingOf(parts: Assembly, seen?: SeenPods): ObservedScheduling {
   return new ObservedScheduling({
     ...parts,
     inputs: inputsOf(parts, 'observed'),
     decider: passDeciderOf(parts),
     memory: new DecisionMemory(parts),
+    ...(seen && { seen }),
   })
 }
 
 /** The provisioner of a process that only observes. */
-export function observingProvisionerOf(parts: Assembly, hydration: BufferHydration): Provisioner {
+export function observingProvisionerOf(
+  parts: Assembly,
+  hydration: BufferHydration,
+  seen: SeenPods,
+): Provisioner {
   const { clock, settings } = parts
   const batcher = new Batcher(clock, settings.batchMaxMs, settings.batchIdleMs)
   return new Provisioner({
@@ -53,7 +59,7 @@ export function observingProvisionerOf(parts: Assembly, hydration: BufferHydrati
     batcher,
     followers: [new Triggers({ ...parts, batcher })],
     preparations: [new KnownClaims(parts), hydration, new KnownRequests(parts.state.requests, clock)],
-    passes: [observedSchedulingOf(parts)],
+    passes: [observedSchedulingOf(parts, seen)],
   })
 }
 

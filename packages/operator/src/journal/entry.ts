@@ -1,12 +1,12 @@
 /** Entries of the journal: what the leader did, why, and what it costs. As lines, one JSON object each. */
-import { isRecord } from '@tenon/api'
+import { isKnownPrice, isRecord } from '@tenon/api'
 
 /**
  * `decision`: a scheduling pass. `launch`: a NodeClaim was created. `launched`, `registered`, `initialized`: how
  * far it has come. `move`: a command has begun that removes or replaces nodes. `refusal`: a command was not begun,
  * or given up. `removal`: a NodeClaim was deleted. `removed`: it and its instance are gone. `failure`: a launch or a
  * removal failed. `brake`: voluntary disruption or launches were paused or resumed. `rollout`: a rollout was halted or
- * resumed.
+ * resumed. `seen`: while this process only observes, what another autoscaler and the scheduler did (adoption.md 2).
  */
 const journalKinds = [
   'decision',
@@ -21,6 +21,7 @@ const journalKinds = [
   'failure',
   'brake',
   'rollout',
+  'seen',
 ] as const
 
 export type JournalKind = (typeof journalKinds)[number]
@@ -35,6 +36,19 @@ export interface JournalPods {
 export interface JournalPrices {
   readonly before?: number
   readonly after?: number
+}
+
+/** A node that exists, or that would be launched; what is not known is absent. */
+export interface JournalInstance {
+  readonly instanceType?: string
+  readonly pricePerHour?: number
+}
+
+/** How long pods have waited for a node, in seconds, summed over the pods of the entry. */
+export interface JournalWaiting {
+  readonly seconds: number
+  /** With the launch that was only decided, if its node had needed as long as the one they got; absent if unknown. */
+  readonly plannedSeconds?: number
 }
 
 /** An entry without what the journal adds: its id, the time and the currency. */
@@ -53,7 +67,10 @@ export interface JournalNote {
   readonly replacements?: readonly string[]
   readonly pods?: JournalPods
   readonly pricePerHour?: JournalPrices
-  /** Id of the decision or the command that this belongs to. */
+  /** Nodes that exist, in the order of {@link nodeClaims} or {@link nodes}, or those that an observed plan launches. */
+  readonly instances?: readonly JournalInstance[]
+  readonly waiting?: JournalWaiting
+  /** Id of the decision or the command that this belongs to; of pods that were seen, that of the launch. */
   readonly decision?: string
   /** Decided, but not carried out. */
   readonly observed?: true
@@ -78,7 +95,7 @@ export function entryOf(
   note: JournalNote,
   added: Pick<JournalEntry, 'id' | 'at' | 'currency'>,
 ): JournalEntry {
-  const { nodeClaims = [], nodes = [], replacements, message } = note
+  const { nodeClaims = [], nodes = [], replacements, instances, message } = note
   const { id, at, currency } = added
   return {
     ...note,
@@ -88,7 +105,8 @@ export function entryOf(
     nodeClaims: nodeClaims.slice(0, mostNames),
     nodes: nodes.slice(0, mostNames),
     ...(replacements !== undefined && { replacements: replacements.slice(0, mostNames) }),
-    ...(note.pricePerHour !== undefined && currency !== undefined && { currency }),
+    ...(instances !== undefined && { instances: instances.slice(0, mostNames) }),
+    ...((note.pricePerHour ?? instances) !== undefined && currency !== undefined && { currency }),
   }
 }
 
@@ -153,6 +171,7 @@ function ownFields(found: Found): Omit<JournalEntry, 'kind' | 'id' | 'at'> {
   const currency = text(found['currency'])
   const pods = podsOf(found['pods'])
   const pricePerHour = pricesOf(found['pricePerHour'])
+  const waiting = waitingOf(found['waiting'])
   return {
     reason: text(found['reason']) ?? '',
     message: text(found['message']) ?? '',
@@ -164,8 +183,34 @@ function ownFields(found: Found): Omit<JournalEntry, 'kind' | 'id' | 'at'> {
     ...(currency !== undefined && { currency }),
     ...(pods !== undefined && { pods }),
     ...(pricePerHour !== undefined && { pricePerHour }),
+    ...(Array.isArray(found['instances']) && { instances: found['instances'].map(instanceOf) }),
+    ...(waiting !== undefined && { waiting }),
     ...(found['observed'] === true && { observed: true }),
   }
+}
+
+/** One that cannot be read keeps its position: nothing is known of it. */
+function instanceOf(value: unknown): JournalInstance {
+  if (!isRecord(value)) return {}
+  const instanceType = text(value['instanceType'])
+  const pricePerHour = price(value['pricePerHour'])
+  return {
+    ...(instanceType !== undefined && { instanceType }),
+    ...(pricePerHour !== undefined && { pricePerHour }),
+  }
+}
+
+function waitingOf(value: unknown): JournalWaiting | undefined {
+  if (!isRecord(value)) return undefined
+  const seconds = amount(value['seconds'])
+  const plannedSeconds = amount(value['plannedSeconds'])
+  return seconds === undefined
+    ? undefined
+    : { seconds, ...(plannedSeconds !== undefined && { plannedSeconds }) }
+}
+
+function amount(value: unknown): number | undefined {
+  return typeof value === 'number' && value >= 0 && Number.isFinite(value) ? value : undefined
 }
 
 function text(value: unknown): string | undefined {
@@ -178,8 +223,8 @@ function names(value: unknown): readonly string[] {
 
 function podsOf(value: unknown): JournalPods | undefined {
   if (!isRecord(value)) return undefined
-  const { count } = value
-  return typeof count === 'number' && count >= 0 ? { count, names: names(value['names']) } : undefined
+  const count = amount(value['count'])
+  return count === undefined ? undefined : { count, names: names(value['names']) }
 }
 
 function pricesOf(value: unknown): JournalPrices | undefined {
@@ -190,7 +235,7 @@ function pricesOf(value: unknown): JournalPrices | undefined {
 }
 
 function price(value: unknown): number | undefined {
-  return typeof value === 'number' && value >= 0 ? value : undefined
+  return isKnownPrice(value) ? value : undefined
 }
 
 /** `insufficient_capacity` becomes `InsufficientCapacity`, as reasons are written. */

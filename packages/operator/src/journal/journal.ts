@@ -32,9 +32,11 @@ export class Journal {
     this.#currency = currency
   }
 
-  /** Adds an entry, unless it is a failure or refusal that was added recently. */
-  note(note: JournalNote): void {
-    this.#noteAs(undefined, note)
+  /** Adds an entry, unless it is a failure or refusal that was added recently. @returns its id. */
+  note(note: JournalNote): string {
+    const id = this.#newId(this.#clock.now())
+    this.#noteAs(id, note)
+    return id
   }
 
   /** Adds a decision. @returns its id, for the entries that follow from it. */
@@ -48,12 +50,12 @@ export class Journal {
     return `${Math.floor(nowMs).toString(36)}-${(this.#count++).toString(36)}`
   }
 
-  #noteAs(givenId: string | undefined, note: JournalNote): void {
+  #noteAs(id: string, note: JournalNote): void {
     const nowMs = this.#clock.now()
     if (isTrouble(note) && this.#isRepeated(note, nowMs)) return
     const currency = this.#currency()
     const entry = entryOf(note, {
-      id: givenId ?? this.#newId(nowMs),
+      id,
       at: rfc3339Micro(nowMs),
       ...(currency !== undefined && { currency }),
     })
@@ -131,8 +133,9 @@ function nextOf(lines: Iterator<KeptLine, void>): KeptLine | undefined {
   return next.done === true ? undefined : next.value
 }
 
-function isTrouble({ kind }: Pick<JournalNote, 'kind'>): boolean {
-  return kind === 'failure' || kind === 'refusal'
+/** An observed plan ends as often as one begins. */
+function isTrouble({ kind, observed }: Pick<JournalNote, 'kind' | 'observed'>): boolean {
+  return (kind === 'failure' || kind === 'refusal') && observed !== true
 }
 
 interface KeptLine {

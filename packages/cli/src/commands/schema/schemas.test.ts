@@ -199,6 +199,7 @@ const entryKinds: Readonly<Record<JournalEntry['kind'], true>> = {
   failure: true,
   brake: true,
   rollout: true,
+  seen: true,
 }
 
 test('every kind of journal entry is as its schema says', () => {

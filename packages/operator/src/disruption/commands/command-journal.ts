@@ -1,9 +1,9 @@
 /** Writes commands into the journal: those that begin, and those that fail. */
 import { type NodeClaim, type PricePerHour, sumOfPrices } from '@tenon/api'
 import type { Candidate } from '../candidates.ts'
-import { type Command, poolsOf } from './command.ts'
+import { type Command, poolsOf, type Replacement } from './command.ts'
 import { keyOf } from '../../state/pods/pods.ts'
-import { type JournalNote, type JournalPrices, podsNoted } from '../../journal/entry.ts'
+import { type JournalInstance, type JournalNote, type JournalPrices, podsNoted } from '../../journal/entry.ts'
 import type { Journal } from '../../journal/journal.ts'
 
 interface Dependencies {
@@ -42,6 +42,7 @@ export class CommandJournal {
       message: moveText(command),
       pods: podsOf(command),
       pricePerHour: pricesOf(command),
+      instances: command.replacements.map(plannedInstance),
       observed: true,
     })
   }
@@ -102,6 +103,17 @@ function moveText({ candidates, replacements }: Pick<Command, 'candidates' | 're
 
 function podsOf({ candidates }: Pick<Command, 'candidates'>) {
   return podsNoted(candidates.flatMap(({ pods }) => pods.map(({ metadata }) => keyOf(metadata))))
+}
+
+/** The node that is expected, as what is cheapest may be sold out. */
+export function plannedInstance({
+  instanceTypes: [instanceType],
+  pricePerHour,
+}: Pick<Replacement, 'instanceTypes' | 'pricePerHour'>): JournalInstance {
+  return {
+    ...(instanceType !== undefined && { instanceType }),
+    ...(pricePerHour !== undefined && { pricePerHour }),
+  }
 }
 
 /** Price of all nodes before and after; a sum with an unknown part is unknown. */

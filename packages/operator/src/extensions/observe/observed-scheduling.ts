@@ -3,6 +3,7 @@ import { counted, type Pod, sumOfPrices } from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
 import { type Logger, traced, type Tracer } from '@tenon/runtime'
 import { keyOf } from '../../state/pods/pods.ts'
+import { plannedInstance } from '../../disruption/commands/command-journal.ts'
 import { podsNoted } from '../../journal/entry.ts'
 import type { Journal } from '../../journal/journal.ts'
 import { podList, shortened } from '../../text.ts'
@@ -11,6 +12,7 @@ import type { SchedulingInputs } from '../../provisioning/input/scheduling-input
 import type { DecisionMemory } from '../../provisioning/decision-memory.ts'
 import type { PassDecider } from '../../decide/decider.ts'
 import type { ObservedPools } from '../../state/nodepools/observed-pools.ts'
+import type { SeenPods } from './seen-pods.ts'
 
 interface Dependencies {
   readonly observed: Pick<ObservedPools, 'isAny'>
@@ -21,6 +23,8 @@ interface Dependencies {
   readonly journal: Pick<Journal, 'decided' | 'note'>
   readonly logger: Logger
   readonly tracer: Tracer | undefined
+  /** Undefined unless this process only observes. */
+  readonly seen?: SeenPods
 }
 
 export class ObservedScheduling {
@@ -33,16 +37,23 @@ export class ObservedScheduling {
   }
 
   async run(signal: AbortSignal): Promise<LaunchOutcome> {
-    const { decider, inputs, memory, observed, tracer } = this.#deps
+    const { decider, inputs, memory, observed, seen, tracer } = this.#deps
     if (!observed.isAny) return 'done'
     const input = await traced(tracer, 'gather', {}, () => inputs.forPending(signal))
     if (input.pods.length === 0 || !input.hasEligiblePool) {
+      seen?.refuseAll(input, 'no NodePool can launch nodes')
       this.#note([], input.pods)
       return 'done'
     }
-    const { claims } = await traced(tracer, 'decide', {}, () => decider.decide(input, signal))
+    const result = await traced(tracer, 'decide', {}, () => decider.decide(input, signal))
     signal.throwIfAborted()
-    this.#note(claims, input.pods)
+    const { claims } = result
+    if (seen === undefined) this.#note(claims, input.pods)
+    else {
+      const launches = await seen.launches(input, result, (reduced) => decider.decide(reduced, signal))
+      signal.throwIfAborted()
+      if (launches.length > 0) this.#record(launches)
+    }
     for (const claim of claims) for (const pod of claim.pods) memory.failed(pod, textOf(claim))
     return 'done'
   }
@@ -62,7 +73,7 @@ export class ObservedScheduling {
   }
 
   #record(claims: readonly NewClaim[]): void {
-    const { journal, logger } = this.#deps
+    const { journal, logger, seen } = this.#deps
     const pods = claims.flatMap((claim) => claim.pods)
     const { pricePerHour, unpriced } = sumOfPrices(claims.map((claim) => claim.pricePerHour))
     const decision = journal.decided({
@@ -73,8 +84,8 @@ export class ObservedScheduling {
       pricePerHour: { before: 0, ...(unpriced === 0 && { after: pricePerHour }) },
       observed: true,
     })
-    for (const claim of claims)
-      journal.note({
+    for (const claim of claims) {
+      const launch = journal.note({
         kind: 'launch',
         reason: 'Provisioned',
         message: `A NodeClaim would be created for ${counted(claim.pods.length, 'pod')}, of one of these types: ${shortened(claim.instanceTypes)}`,
@@ -84,9 +95,12 @@ export class ObservedScheduling {
           before: 0,
           ...(claim.pricePerHour !== undefined && { after: claim.pricePerHour }),
         },
+        instances: [plannedInstance(claim)],
         decision,
         observed: true,
       })
+      seen?.planned(claim, launch)
+    }
     logger.info('observed: nodeclaim(s) would be created', {
       nodeclaims: claims.length,
       Pods: podList(pods),
