@@ -345,13 +345,14 @@ class Scheduler {
 
   /**
    * Reserves the existing volumes that the pod's claims get on the node: the next pod must not count on them.
-   * @returns the names of these claims, or undefined if a volume could not be reserved.
+   * @returns the names of these claims, or undefined if a claim gets none, as another pod of its group was faster.
    */
   #reserveVolumes({ facts, volumePlan }: PodCycle, nodeName: string): ReadonlySet<string> | undefined {
     const { index, volumes } = this.#view
     const entry = index.node(nodeName)
     if (volumePlan.waiting.length === 0 || entry === undefined) return new Set()
     const existing = volumesFor(volumePlan, entry, volumes)
+    if (existing === undefined) return undefined
     for (const [claim, volume] of existing) {
       const reserved = this.#writer.reserveVolume(volume, facts.namespace, claim)
       if (reserved === undefined) return undefined

@@ -227,13 +227,17 @@ function reaches(volume: PersistentVolume, entry: NodeEntry): boolean {
   return terms === undefined || terms.some((term) => meetsNodeSelectorTerm(term, entry.name, entry.labels))
 }
 
-/** The existing volumes that the pod's unbound claims get on the node, by the name of the claim. */
+/**
+ * The existing volumes that the pod's unbound claims get on the node, by the name of the claim; undefined if one of
+ * the claims can get none.
+ */
 export function volumesFor(
   plan: VolumePlan,
   entry: NodeEntry,
   volumes: VolumeIndex,
-): ReadonlyMap<string, PersistentVolume> {
-  return binding(plan, entry, volumes).existing
+): ReadonlyMap<string, PersistentVolume> | undefined {
+  const { existing, found } = binding(plan, entry, volumes)
+  return found ? existing : undefined
 }
 
 interface Binding {

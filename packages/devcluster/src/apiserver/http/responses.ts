@@ -55,9 +55,26 @@ export function isStatus(body: StoredObject | Status): body is Status {
   return body.kind === 'Status'
 }
 
-/** Warning headers of a JSON response. */
+/** Above this length in all, warnings are cut so that headers stay within what clients read. */
+const mostOfAll = 4096
+const mostOfCut = 256
+
+/**
+ * Headers of a JSON response, with warnings as kube-apiserver gives them: each once, none with control characters,
+ * in UTF-8.
+ */
 export function warningHeaders(warnings: readonly string[]): Record<string, string> {
   if (warnings.length === 0) return jsonHeaders
-  const escaped = warnings.map((warning) => `299 - "${warning.replace(/[\\"]/g, '\\$&')}"`)
-  return { ...jsonHeaders, warning: escaped.join(', ') }
+  const texts = [...new Set(warnings)].filter((text) => !/\p{Cc}/u.test(text)).map((text) => [...text])
+  const isLong = texts.reduce((sum, { length }) => sum + length, 0) > mostOfAll
+  const given: string[] = []
+  let written = 0
+  for (const text of texts) {
+    if (isLong && written >= mostOfAll) break
+    const cut = isLong ? text.slice(0, mostOfCut) : text
+    written += cut.length
+    given.push(`299 - "${cut.join('').replace(/[\\"]/g, '\\$&')}"`)
+  }
+  if (given.length === 0) return jsonHeaders
+  return { ...jsonHeaders, warning: Buffer.from(given.join(', '), 'utf8').toString('latin1') }
 }

@@ -167,6 +167,22 @@ describe('PGE-16 pod security', () => {
     assert.match(body.message, /violates PodSecurity "restricted:latest"/)
   })
 
+  test('warnings fit into headers, whatever values a pod has', async () => {
+    const api = await labelled({ warn: 'baseline' })
+    const warned = async (capability: string, volumes: readonly object[] = []) => {
+      const pod = podWith('p', { volumes }, { capabilities: { add: [capability] } })
+      return warnings(await api.call('POST', `${podsPath}?dryRun=All`, pod))
+    }
+    assert.equal(await warned('a\nb'), '', 'kube-apiserver does not give a warning with control characters')
+    assert.match(Buffer.from(await warned('ü😀'), 'latin1').toString('utf8'), /must not include "ü😀" in/)
+    assert.equal((await warned('x'.repeat(10_000))).length, '299 - ""'.length + 256)
+    const deprecated = Array.from({ length: 90 }, (_, index) => ({
+      name: `v${index}`,
+      gitRepo: { repository: 'x' },
+    }))
+    assert.equal((await warned('SYS_TIME', deprecated)).split(', 299 - ').length, 52)
+  })
+
   test('hostile names and values are no reason to fail', async () => {
     const api = await labelled({ enforce: 'restricted', warn: 'baseline' })
     const key = 'container.apparmor.security.beta.kubernetes.io/app'

@@ -107,7 +107,9 @@ function violatingPods(ctx: ServerContext, namespace: string, policy: Policy): r
     const reasons = violationsOf(policy, pod).map(({ reason }) => reason)
     if (reasons.length === 0) continue
     const text = reasons.join(', ')
-    namesByReasons.set(text, [...(namesByReasons.get(text) ?? []), pod.metadata.name])
+    const names = namesByReasons.get(text) ?? []
+    names.push(pod.metadata.name)
+    namesByReasons.set(text, names)
   }
   const lines = [...namesByReasons].map(([reasons, names]) => {
     const [first] = names.toSorted()
