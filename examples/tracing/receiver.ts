@@ -8,6 +8,7 @@
  */
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import nodeProcess from 'node:process'
 
 interface Attribute {
   key: string
@@ -31,7 +32,7 @@ interface Line {
   depth: number
 }
 
-const [port = '4318', picture] = process.argv.slice(2)
+const [port = '4318', picture] = nodeProcess.argv.slice(2)
 const spans = new Map<string, Span>()
 const printed = new Set<string>()
 
@@ -56,13 +57,15 @@ function textOf({ span, depth }: Line): string {
   return `${'  '.repeat(depth)}${span.name}  ${tookMs.toFixed(1)} ms${failed}${links}`
 }
 
+const print = (line: string) => nodeProcess.stdout.write(`${line}\n`)
+
 /** Prints a trace once its root has come. */
-function print(): void {
+function printNew(): void {
   for (const span of spans.values()) {
     if ((span.parentSpanId ?? '') !== '' || printed.has(span.spanId)) continue
     printed.add(span.spanId)
-    console.log(`trace ${span.traceId}`)
-    for (const line of linesOf(span.traceId)) console.log(`  ${textOf(line)}`)
+    print(`trace ${span.traceId}`)
+    for (const line of linesOf(span.traceId)) print(`  ${textOf(line)}`)
   }
 }
 
@@ -75,7 +78,7 @@ const server = createServer((request, response) => {
     }
     for (const { scopeSpans } of resourceSpans)
       for (const scope of scopeSpans) for (const span of scope.spans) spans.set(span.spanId, span)
-    print()
+    printNew()
     response.setHeader('content-type', 'application/json')
     response.end('{}')
   })
@@ -118,11 +121,11 @@ function svg(): string | undefined {
 }
 
 server.listen(Number(port), '127.0.0.1', () => {
-  console.log(`waiting for traces at http://127.0.0.1:${port}`)
+  print(`waiting for traces at http://127.0.0.1:${port}`)
 })
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => {
+  nodeProcess.once(signal, () => {
     const drawn = picture === undefined ? undefined : svg()
     if (picture !== undefined && drawn !== undefined) writeFileSync(picture, drawn)
-    process.exit(0)
+    nodeProcess.exit(0)
   })
