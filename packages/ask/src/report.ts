@@ -16,3 +16,5 @@ export {
   type RequestedPart,
 } from './report/report.ts'
 export type { Risk, RiskItem, RiskKind } from './report/risks.ts'
+export type { ShadowCase } from './report/shadow-books.ts'
+export { type LeftPod, type ShadowComparison, ShadowReader } from './report/shadow.ts'

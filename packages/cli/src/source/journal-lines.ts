@@ -1,7 +1,11 @@
-/** Reads lines and entries of the journal from a stream of bytes. */
+/** Reads lines and entries of the journal from a stream of bytes, or from its files. */
+import { crc32 } from 'node:zlib'
 import { entryFrom, type JournalEntry } from '@tenon/operator/objects'
 
-const mostLineBytes = 1024 * 1024
+/** Limit of a line; entries are far shorter. */
+export const mostLineBytes: number = 1024 * 1024
+
+export const journalFileName: RegExp = /^journal-(\d{8})\.jsonl$/
 
 /** Skips entries of unknown kinds, which a newer controller may have written. */
 export async function* entriesIn(
@@ -56,4 +60,40 @@ export async function* linesOf(
     take(chunk.subarray(start))
   }
   if (length > 0) yield line(true)
+}
+
+type ReadEntry = { readonly entry: JournalEntry; readonly line: string } | { readonly problem: string }
+
+/** An entry as a line of a file. @param bytes undefined if the line is too long. */
+export function sealedEntry(bytes: Uint8Array | undefined): ReadEntry {
+  if (bytes === undefined) return { problem: 'it is too long' }
+  const line = unsealed(bytes)
+  if (line === undefined) return { problem: 'its checksum is missing or wrong' }
+  const read = entryFrom(line)
+  return 'entry' in read ? { entry: read.entry, line } : read
+}
+
+const sealPattern = /,"crc32":"([0-9a-f]{8})"\}$/
+
+/**
+ * Appends a checksum of the preceding text as the last field.
+ * @param line a JSON object.
+ */
+export function sealed(line: string): string {
+  const body = line.slice(0, -1)
+  return `${body},"crc32":"${checksum(body)}"}`
+}
+
+/** @returns the line without its checksum; undefined if the checksum does not match. */
+function unsealed(bytes: Uint8Array): string | undefined {
+  const text = new TextDecoder().decode(bytes)
+  const seal = sealPattern.exec(text)
+  if (seal === null) return undefined
+  const body = text.slice(0, seal.index)
+  // A line with invalid UTF-8 does not match its checksum.
+  return checksum(body) === seal[1] ? `${body}}` : undefined
+}
+
+function checksum(text: string): string {
+  return crc32(text).toString(16).padStart(8, '0')
 }

@@ -2,15 +2,11 @@
 import { createReadStream } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { crc32 } from 'node:zlib'
 import type { Journal } from '@tenon/operator'
-import { entryFrom } from '@tenon/operator/objects'
 import type { Logger } from '@tenon/runtime'
-import { linesOf } from '../../source/journal-lines.ts'
+import { journalFileName, linesOf, mostLineBytes, sealed, sealedEntry } from '../../source/journal-lines.ts'
 
 const mebibyte = 1024 * 1024
-/** Limit of a line; entries are far shorter. */
-const mostLineBytes = mebibyte
 
 export interface JournalSizes {
   /** A file of this size is rotated. */
@@ -35,8 +31,6 @@ interface JournalFile {
   readonly number: number
   readonly bytes: number
 }
-
-const namePattern = /^journal-(\d{8})\.jsonl$/
 
 export class JournalFiles {
   readonly #directory: string
@@ -107,7 +101,7 @@ export class JournalFiles {
     let entries = 0
     try {
       for await (const { number, bytes, isCut } of linesOf(createReadStream(path), mostLineBytes)) {
-        const read = readLine(bytes)
+        const read = sealedEntry(bytes)
         if ('entry' in read) {
           journal.restore(read.entry, read.line)
           entries++
@@ -132,7 +126,7 @@ export class JournalFiles {
   async #list(): Promise<readonly JournalFile[]> {
     const files: JournalFile[] = []
     for (const name of (await readdir(this.#directory)).toSorted()) {
-      const number = namePattern.exec(name)?.[1]
+      const number = journalFileName.exec(name)?.[1]
       if (number === undefined) continue
       // The file was removed after the directory was listed.
       const found = await stat(join(this.#directory, name)).catch(ignored)
@@ -215,18 +209,6 @@ export class JournalFiles {
   }
 }
 
-type Read =
-  | { readonly entry: Parameters<Journal['restore']>[0]; readonly line: string }
-  | { readonly problem: string }
-
-function readLine(bytes: Uint8Array | undefined): Read {
-  if (bytes === undefined) return { problem: 'it is too long' }
-  const line = unsealed(bytes)
-  if (line === undefined) return { problem: 'its checksum is missing or wrong' }
-  const read = entryFrom(line)
-  return 'entry' in read ? { entry: read.entry, line } : read
-}
-
 async function endsWithLine(file: FileHandle, bytes: number): Promise<boolean> {
   if (bytes === 0) return true
   const { buffer } = await file.read({ buffer: Buffer.alloc(1), position: bytes - 1 })
@@ -234,28 +216,3 @@ async function endsWithLine(file: FileHandle, bytes: number): Promise<boolean> {
 }
 
 function ignored(): undefined {}
-
-const sealPattern = /,"crc32":"([0-9a-f]{8})"\}$/
-
-/**
- * Appends a checksum of the preceding text as the last field.
- * @param line a JSON object.
- */
-function sealed(line: string): string {
-  const body = line.slice(0, -1)
-  return `${body},"crc32":"${checksum(body)}"}`
-}
-
-/** @returns the line without its checksum; undefined if the checksum does not match. */
-function unsealed(bytes: Uint8Array): string | undefined {
-  const text = new TextDecoder().decode(bytes)
-  const seal = sealPattern.exec(text)
-  if (seal === null) return undefined
-  const body = text.slice(0, seal.index)
-  // A line with invalid UTF-8 does not match its checksum.
-  return checksum(body) === seal[1] ? `${body}}` : undefined
-}
-
-function checksum(text: string): string {
-  return crc32(text).toString(16).padStart(8, '0')
-}

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander'
 import type { ReportFlags } from './run.ts'
 import type { Io } from '../../io.ts'
 import { withSourceFlags } from '../../kubectl/flags.ts'
-import { examples } from '../../command-line.ts'
+import { duration, examples } from '../../command-line.ts'
 
 export function addReport(program: Command, io: Io): void {
   const command = program
@@ -20,6 +20,12 @@ export function addReport(program: Command, io: Io): void {
     )
     .option('--file <path>', 'write the report to a file')
     .option('--prices <path>', 'JSON file with prices per hour by instance type, in place of all others')
+    .option(
+      '--shadow',
+      'what Tenon would have done beside the autoscaler that runs, from its journal (observe only)',
+    )
+    .option('--since <duration>', 'with --shadow: only this long ago, such as 24h (default: all)', duration)
+    .option('--journal <path>', 'with --shadow: a directory of --journal-path, or one of its files')
     .option('--redact', 'pseudonyms instead of names; the same ones with the same TENON_REDACT_KEY')
   withSourceFlags(command)
     .addHelpText(
@@ -28,6 +34,7 @@ export function addReport(program: Command, io: Io): void {
         'tenon report --file report.html',
         'tenon report --prices prices.json',
         'tenon report -s cluster.jsonl.gz -o json',
+        'tenon report --shadow --since 168h --file shadow.html',
       ),
     )
     .action(async (flags: ReportFlags) => {

@@ -20,25 +20,10 @@ import {
 
 /** Names and texts of the cluster are escaped: nothing of them is markup. */
 export function htmlOf(report: PrintedReport): string {
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-<link rel="icon" href="data:,">
-<title>Cluster report of ${text(report.takenAt)}</title>
-<style>${style}</style>
-</head>
-<body>
-<header>
-<h1>Cluster report</h1>
-<p>${text(report.source)}</p>
-<p>${text(autoscalerText(report))}</p>
-</header>
-<main>
-<section aria-labelledby="figures">
+  const about = [report.source, autoscalerText(report)]
+  return page(
+    { title: 'Cluster report', at: report.takenAt, about },
+    `<section aria-labelledby="figures">
 <h2 id="figures">In short</h2>
 <dl class="figures">${headlines(report).map(headline).join('')}</dl>
 ${bars(report)}
@@ -59,7 +44,33 @@ ${report.next.map(nextStep).join('\n')}
 <section aria-labelledby="costs">
 <h2 id="costs">What it costs now</h2>
 ${reportedDimensions.map((by) => costTable(report, by)).join('\n')}
-</section>
+</section>`,
+  )
+}
+
+/** @param content markup of the sections. */
+export function page(
+  { title, at, about }: { readonly title: string; readonly at: string; readonly about: readonly string[] },
+  content: string,
+): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<link rel="icon" href="data:,">
+<title>${text(title)} of ${text(at)}</title>
+<style>${style}</style>
+</head>
+<body>
+<header>
+<h1>${text(title)}</h1>
+${about.map((each) => `<p>${text(each)}</p>`).join('\n')}
+</header>
+<main>
+${content}
 </main>
 </body>
 </html>
@@ -74,15 +85,15 @@ const entities: ReadonlyMap<string, string> = new Map([
   ["'", '&#39;'],
 ])
 
-function text(raw: string): string {
+export function text(raw: string): string {
   return raw.replaceAll(/[&<>"']/g, (character) => entities.get(character) ?? '')
 }
 
-function list(items: readonly string[], kind: string): string {
+export function list(items: readonly string[], kind: string): string {
   return `<ul class="${kind}">${items.map((each) => `<li>${text(each)}</li>`).join('')}</ul>`
 }
 
-function headline({ title, figure, about }: ReturnType<typeof headlines>[number]): string {
+export function headline({ title, figure, about }: ReturnType<typeof headlines>[number]): string {
   return `<div><dt>${text(title)}</dt><dd class="figure">${text(figure)}</dd><dd>${text(about)}</dd></div>`
 }
 
@@ -177,7 +188,11 @@ function costTable(report: PrintedReport, by: ReportedDimension): string {
 const money = (amount: number | undefined): string => (amount === undefined ? 'unknown' : decimalText(amount))
 
 /** Names in the first column; a narrow window scrolls the table alone. */
-function table(label: string, columns: readonly string[], rows: readonly (readonly string[])[]): string {
+export function table(
+  label: string,
+  columns: readonly string[],
+  rows: readonly (readonly string[])[],
+): string {
   const head = columns.map((column) => `<th scope="col">${text(column)}</th>`).join('')
   const body = rows.map(
     ([name = '', ...cells]) =>

@@ -101,6 +101,6 @@ function costLines(report: PrintedReport): readonly string[] {
 const money = (amount: number | undefined): string => (amount === undefined ? 'unknown' : decimalText(amount))
 
 /** Without what could end a line or a cell, or begin a tag or a link. */
-function cell(text: string): string {
+export function cell(text: string): string {
   return text.replaceAll(/[|`\r\n<[]/g, ' ')
 }

@@ -50,7 +50,7 @@ function observeStep(cloud: string, hasPools: boolean): NextStep {
       'tenon preflight',
       ...(hasPools ? [] : ['tenon crds apply', 'tenon init > pools.yaml', 'kubectl apply -f pools.yaml']),
       'helm install tenon charts/tenon --namespace tenon --create-namespace --values values.yaml',
-      'tenon journal --observed --savings',
+      'tenon report --shadow --file shadow.html',
     ],
   }
 }

@@ -1,6 +1,7 @@
 /** Reports without a cluster. */
 import type { ObstacleKind, RiskKind } from '@tenon/ask/report'
 import type { PrintedCostTable, PrintedReport } from './printed.ts'
+import type { PrintedShadow } from './shadow.ts'
 
 /** A name that no object can have, and a snapshot file may. */
 export const hostile = `</title><script>document.title='owned'</script><img src=x onerror=alert(1)>|\`"'`
@@ -69,5 +70,56 @@ export function aReport(name = 'checkout', count = 12): PrintedReport {
         commands: ['tenon preflight', 'helm install tenon charts/tenon --values values.yaml'],
       },
     ],
+  }
+}
+
+/** A comparison with every part, and `count` cases and pods. */
+export function aShadow(name = 'checkout', count = 12): PrintedShadow {
+  const at = '2026-01-01T00:00:00Z'
+  const names = Array.from({ length: count }, (_, index) => `${name}-${index}`)
+  return {
+    takenAt: at,
+    source: `the controller ${name}`,
+    since: at,
+    covered: { from: at, to: '2026-01-08T00:00:00Z', hours: 160 },
+    gaps: [{ from: at, to: at }],
+    gapCount: 1,
+    gapHours: 8,
+    restarts: 2,
+    currency: 'EUR',
+    cost: { other: 200, tenon: 150, difference: -50, byLaunches: -10, byMoves: -40 },
+    cases: names.slice(0, 50).map((each) => ({
+      kind: 'node',
+      name: each,
+      nodePool: name,
+      instanceType: name,
+      planned: [name],
+      reason: 'Underutilized',
+      other: 4,
+      tenon: 1,
+      difference: -3,
+    })),
+    otherCases: { count: 3, difference: 1 },
+    notCompared: {
+      unpricedHours: 3,
+      undecidedHours: 4,
+      undecidedCost: 5,
+      unpricedLaunches: 6,
+      otherCurrency: 7,
+      types: [name],
+    },
+    nodeHours: { other: 320, tenon: 300 },
+    launches: {
+      other: 30,
+      tenon: 20,
+      byType: names.map((instanceType) => ({ instanceType, other: 2, tenon: 1 })),
+      hadRoom: 1,
+    },
+    removals: { other: 20, tenon: 10, replacements: 5 },
+    evictions: { other: 40, tenon: 20, unknownRemovals: 2 },
+    waiting: { pods: 90, otherSeconds: 5400, tenonSeconds: 5000, podsNotCompared: 3 },
+    leftPods: names.slice(0, 100).map((each) => ({ at, pod: `shop/${each}`, node: each, why: name })),
+    leftPodCount: count,
+    unreadableLines: 2,
   }
 }

@@ -6,15 +6,17 @@ import { readPriceFile } from '@tenon/api'
 import { clusterReport, withPriceList } from '@tenon/ask/report'
 import { CliError } from '../../errors.ts'
 import type { Io } from '../../io.ts'
-import type { SourceFlags } from '../../kubectl/flags.ts'
 import { gathered, redactedFacts } from './gather.ts'
 import { htmlOf } from './html.ts'
 import { markdownOf } from './markdown.ts'
 import { printedReport } from './printed.ts'
+import { type ShadowFlags, shadowReport } from './shadow.ts'
+import { shadowHtml, shadowMarkdown } from './shadow-pages.ts'
 
 type ReportFormat = 'markdown' | 'html' | 'json'
 
-export interface ReportFlags extends SourceFlags {
+export interface ReportFlags extends ShadowFlags {
+  readonly shadow?: true
   readonly output?: ReportFormat
   readonly file?: string
   readonly prices?: string
@@ -23,16 +25,7 @@ export interface ReportFlags extends SourceFlags {
 
 /** @throws CliError if the cluster or a file cannot be read, or the report cannot be written. */
 export async function runReport(io: Io, flags: ReportFlags): Promise<void> {
-  const prices = flags.prices === undefined ? undefined : await priceListIn(io, flags.prices)
-  const found = await gathered(io, flags)
-  const named = flags.redact === true ? redactedFacts(found, redactKey(io)) : found
-  const snapshot = prices === undefined ? named.snapshot : withPriceList(named.snapshot, prices)
-  const report = printedReport(await clusterReport(snapshot, named), { ...named, snapshot })
-  const text = {
-    markdown: () => markdownOf(report),
-    html: () => htmlOf(report),
-    json: () => `${JSON.stringify(report, null, 2)}\n`,
-  }[formatOf(flags)]()
+  const text = flags.shadow === true ? await shadowText(io, flags) : await reportText(io, flags)
   if (flags.file === undefined) io.out(text)
   else {
     await writeFile(resolve(io.cwd, flags.file), text).catch((cause: unknown) => {
@@ -40,6 +33,32 @@ export async function runReport(io: Io, flags: ReportFlags): Promise<void> {
     })
     io.err(`${flags.file} saved\n`)
   }
+}
+
+async function reportText(io: Io, flags: ReportFlags): Promise<string> {
+  if (flags.since !== undefined || flags.journal !== undefined)
+    throw new CliError('--since and --journal belong to --shadow: a report is about the cluster as it is')
+  const prices = flags.prices === undefined ? undefined : await priceListIn(io, flags.prices)
+  const found = await gathered(io, flags)
+  const named = flags.redact === true ? redactedFacts(found, redactKey(io)) : found
+  const snapshot = prices === undefined ? named.snapshot : withPriceList(named.snapshot, prices)
+  const report = printedReport(await clusterReport(snapshot, named), { ...named, snapshot })
+  return textIn(formatOf(flags), report, { markdown: markdownOf, html: htmlOf })
+}
+
+async function shadowText(io: Io, flags: ReportFlags): Promise<string> {
+  if (flags.prices !== undefined)
+    throw new CliError('--shadow compares the prices of its journal: leave --prices out')
+  const report = await shadowReport(io, flags, flags.redact === true ? redactKey(io) : undefined)
+  return textIn(formatOf(flags), report, { markdown: shadowMarkdown, html: shadowHtml })
+}
+
+function textIn<T>(
+  format: ReportFormat,
+  report: T,
+  forPeople: Readonly<Record<'markdown' | 'html', (report: T) => string>>,
+): string {
+  return format === 'json' ? `${JSON.stringify(report, null, 2)}\n` : forPeople[format](report)
 }
 
 function formatOf({ output, file = '' }: ReportFlags): ReportFormat {

@@ -4,6 +4,7 @@ import { costSchema, spentSchema } from '../cost/schema.ts'
 import { preflightSchema } from '../preflight/schema.ts'
 import { replaySchema } from '../replay/schema.ts'
 import { reportSchema } from '../report/schema.ts'
+import { shadowSchema } from '../report/shadow-schema.ts'
 import { simulationSchema } from '../simulate/schema.ts'
 import { testSchema } from '../test/schema.ts'
 import { validationSchema } from '../validate/schema.ts'
@@ -18,6 +19,7 @@ export const schemas: ReadonlyMap<string, JsonSchema> = new Map(
     CostReport: costSchema,
     PreflightReport: preflightSchema,
     ReplayReport: replaySchema,
+    ShadowReport: shadowSchema,
     Simulation: simulationSchema,
     SpentReport: spentSchema,
     TestReport: testSchema,

@@ -14,7 +14,7 @@ import { isReschedulable } from '../../state/pods/pods.ts'
 
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodePools'>
-  readonly state: Pick<ClusterState, 'isManaged' | 'podsOnNodes' | 'poolCosts' | 'stateNodes'>
+  readonly state: Pick<ClusterState, 'isManaged' | 'pods' | 'podsOnNodes' | 'poolCosts' | 'stateNodes'>
   readonly provider: Pick<CloudProvider, 'getInstanceTypes'>
   readonly journal: Pick<Journal, 'decided' | 'note'>
   readonly clock: Pick<Clock, 'now'>
@@ -170,8 +170,9 @@ export class SeenNodes implements SingletonSpec {
     const isLeaving =
       isMarkedForDeletion || (node?.spec?.taints ?? []).some(({ key }) => leavingTaints.has(key))
     if (!isLeaving) return
-    const pods = node === undefined ? [] : this.#deps.state.podsOnNodes.of(node.metadata.name).pods
-    seen.leavingPods = pods.filter(isReschedulable).length
+    const { state } = this.#deps
+    const pods = node === undefined ? [] : state.podsOnNodes.of(node.metadata.name).pods
+    seen.leavingPods = pods.filter((pod) => !state.pods.isWellFormed(pod) || isReschedulable(pod)).length
   }
 
   #left(providerID: string, seen: SeenNode): void {

@@ -7,11 +7,13 @@ import { podsNoted } from '../../journal/entry.ts'
 import type { Journal } from '../../journal/journal.ts'
 import type { GatheredInput } from '../../provisioning/input/scheduling-input.ts'
 import type { Caches } from '../../state/caches.ts'
+import type { PodIndex } from '../../state/pods/pod-index.ts'
 import { isActive, isDaemonPod, isMirrorPod, isProvisionable, keyOf } from '../../state/pods/pods.ts'
 import { createdMsOf, type SeenNode, type SeenNodes } from './seen-nodes.ts'
 
 interface Dependencies {
   readonly caches: Pick<Caches, 'pods'>
+  readonly state: { readonly pods: Pick<PodIndex, 'isWellFormed'> }
   readonly journal: Pick<Journal, 'note'>
   readonly clock: Pick<Clock, 'now'>
 }
@@ -65,13 +67,17 @@ export class SeenPods {
   /** Call it once the caches are filled, and before anything is decided. */
   follow(): void {
     const { pods } = this.#deps.caches
-    for (const pod of pods.list()) if (isProvisionable(pod)) this.#wait(pod)
+    for (const pod of pods.list()) if (this.#isProvisionable(pod)) this.#wait(pod)
     pods.onChange((change) => {
       this.#changed(change)
     })
     this.#nodes.onTick(() => {
       this.#note()
     })
+  }
+
+  #isProvisionable(pod: Pod): boolean {
+    return this.#deps.state.pods.isWellFormed(pod) && isProvisionable(pod)
   }
 
   #wait(pod: Pod): WaitingPod {
@@ -87,15 +93,15 @@ export class SeenPods {
     const { kind, object: pod } = change
     const uid = uidOf(pod)
     const waited = this.#waiting.get(uid)
-    const node = pod.spec.nodeName ?? ''
-    if (kind === 'deleted' || !isActive(pod)) {
+    const node = nodeNameOf(pod)
+    if (kind === 'deleted' || !this.#deps.state.pods.isWellFormed(pod) || !isActive(pod)) {
       this.#waiting.delete(uid)
       if (waited !== undefined) this.#end(waited)
     } else if (node === '') {
-      if (waited === undefined && isProvisionable(pod)) this.#wait(pod)
+      if (waited === undefined && this.#isProvisionable(pod)) this.#wait(pod)
     } else {
       this.#waiting.delete(uid)
-      const isBinding = kind === 'added' || (change.old.spec.nodeName ?? '') === ''
+      const isBinding = kind === 'added' || nodeNameOf(change.old) === ''
       if (!isBinding || isDaemonPod(pod) || isMirrorPod(pod)) return
       if (waited === undefined && this.#openNode(this.#nodes.get(node)) === undefined) return
       this.#bound.push({ key: keyOf(pod.metadata), node, boundMs: this.#deps.clock.now(), waited })
@@ -183,7 +189,7 @@ export class SeenPods {
     const { name, namespace, uid } = metadata
     const current = this.#deps.caches.pods.get({ name, ...(namespace !== undefined && { namespace }) })
     if (current === undefined || current.metadata.uid !== uid) return false
-    return (current.spec.nodeName ?? '') === '' && isActive(current)
+    return this.#deps.state.pods.isWellFormed(current) && nodeNameOf(current) === '' && isActive(current)
   }
 
   #note(): void {
@@ -191,7 +197,7 @@ export class SeenPods {
       this.#deps.journal.note({
         kind: 'seen',
         reason: 'PodsGone',
-        message: `${counted(keys.length, 'pod')} ended before a node was there`,
+        message: `${counted(keys.length, 'pod')} ended without a node, or had one before the launch was decided`,
         pods: podsNoted(keys),
         decision: launch,
       })
@@ -306,5 +312,7 @@ function isNewer(createdMs: number, fromMs: number): boolean {
   return createdMs >= Math.floor(fromMs / 1000) * 1000
 }
 
+/** Also of a malformed pod. */
+const nodeNameOf = ({ spec }: { readonly spec?: Partial<Pod['spec']> }): string => spec?.nodeName ?? ''
 const uidOf = ({ metadata }: Pod): string => metadata.uid ?? keyOf(metadata)
 const secondsBetween = (fromMs: number, toMs: number): number => Math.max(0, toMs - fromMs) / 1000

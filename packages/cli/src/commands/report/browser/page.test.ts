@@ -8,7 +8,8 @@ import { pathToFileURL } from 'node:url'
 import type { Browser } from 'playwright-core'
 import { launchChromium, schemes, skip, Visit } from '../../console/browser/browser.test-support.ts'
 import { htmlOf } from '../html.ts'
-import { aReport, hostile } from '../report.test-support.ts'
+import { aReport, aShadow, hostile } from '../report.test-support.ts'
+import { shadowHtml } from '../shadow-pages.ts'
 
 let folder: string
 let browser: Browser
@@ -68,4 +69,29 @@ test('ADO-1 on paper everything is open', { skip }, async () => {
   const visit = await open(htmlOf(aReport()))
   await visit.page.emulateMedia({ media: 'print' })
   assert.ok(await visit.page.locator('details table').first().isVisible())
+})
+
+test('ADO-7 the page of --shadow opens without requests and errors, narrow, wide, light and dark', {
+  skip,
+}, async () => {
+  const visit = await open(shadowHtml(aShadow()))
+  for (const [width, colorScheme] of [
+    [360, 'light'],
+    [1280, 'dark'],
+  ] as const) {
+    await visit.page.setViewportSize({ width, height: 900 })
+    await visit.page.emulateMedia({ colorScheme })
+    assert.equal(await visit.overflow(), 0, `${width}`)
+    assert.deepEqual(await visit.violations(), [], `${width} ${colorScheme}`)
+    await visit.screenshot(`shadow-${width}-${colorScheme}`)
+  }
+  assert.deepEqual(visit.faults, [])
+  assert.deepEqual(visit.requests, [`GET ${new URL(visit.page.url()).pathname}`])
+  assert.match(await visit.text('main'), /Nothing was observed in 1 period/)
+})
+
+test('ADO-7 names in a comparison are text and never markup, however many there are', { skip }, async () => {
+  const visit = await open(shadowHtml(aShadow(hostile, 5000)))
+  assert.deepEqual(visit.faults, [])
+  assert.equal(await visit.page.locator('script, img, iframe').count(), 0)
 })
