@@ -1,5 +1,5 @@
 /** The page of an object: what is known of it, its events, and what it belongs to (page.md 2). */
-import { type KubeObject, type ObjectMeta } from '@tenon/api'
+import { isRecord, type KubeObject, type ObjectMeta, ownValue } from '@tenon/api'
 import type { ConsoleModel } from '../model/model.ts'
 import type { ObjectRef } from '../model/object-ref.ts'
 import type { Relations } from '../model/relations.ts'
@@ -159,8 +159,10 @@ interface LooseTaint {
   readonly effect?: string
 }
 
+type FieldsByKind = Readonly<Record<string, readonly (readonly [title: string, path: readonly string[]])[]>>
+
 /** Fields that are worth a line, by their titles. */
-const factFields: Readonly<Record<string, readonly (readonly [title: string, path: readonly string[]])[]>> = {
+const factFields: FieldsByKind = {
   Node: [
     ['Provider ID', ['spec', 'providerID']],
     ['Kubelet', ['status', 'nodeInfo', 'kubeletVersion']],
@@ -215,14 +217,11 @@ function shown(object: Loose, yamlText: (object: object) => string): ObjectAnswe
 }
 
 function factsOf(object: Loose): ShownObject['facts'] {
-  const fields = Object.hasOwn(factFields, object.kind)
-    ? (factFields[object.kind] ?? [])
-    : object.spec?.replicas === undefined
-      ? []
-      : replicaFields
+  const ofWorkload = object.spec?.replicas === undefined ? [] : replicaFields
+  const fields = ownValue(factFields, object.kind) ?? ofWorkload
   return fields.flatMap(([title, path]): readonly (readonly [string, string])[] => {
     let value: unknown = object
-    for (const field of path) value = (value as Readonly<Record<string, unknown>> | null | undefined)?.[field]
+    for (const field of path) value = isRecord(value) ? ownValue(value, field) : undefined
     return typeof value === 'string' || typeof value === 'number' ? [[title, String(value)]] : []
   })
 }
@@ -233,7 +232,7 @@ function taintText({ key = '', value = '', effect = '' }: LooseTaint): string {
 
 function conditionOf(condition: Readonly<Record<string, unknown>>): ShownCondition {
   const text = (field: string) => {
-    const value = condition[field]
+    const value = ownValue(condition, field)
     return typeof value === 'string' ? value : ''
   }
   const since = text('lastTransitionTime')

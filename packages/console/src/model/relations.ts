@@ -16,7 +16,7 @@ export interface Relations {
   readonly nodePools?: readonly ObjectRef[]
 }
 
-export interface Related {
+interface Related {
   readonly objects: Pick<Fleet, 'claim' | 'claimOf' | 'node' | 'nodeOf'>
   readonly pools: ReadonlyMap<string, NodePool>
   readonly pods: Pick<PodIndex, 'get'>

@@ -4,7 +4,7 @@ import type { Fleet } from './fleet.ts'
 import type { ObjectRef } from './object-ref.ts'
 import type { PodIndex } from './pods.ts'
 
-export interface Searched {
+interface Searched {
   readonly objects: Pick<Fleet, 'claimNames' | 'claims' | 'nodeNames'>
   readonly pools: ReadonlyMap<string, NodePool>
   readonly pods: Pick<PodIndex, 'keys' | 'workloads'>

@@ -10,35 +10,13 @@ import {
 import { type ActionPort, type AgreedRequest, agreedRequestOf } from '../actions/request.ts'
 import type { AnswerPort } from '../answers/answers.ts'
 import type { ConsoleFacts } from '../answers/facts.ts'
-import type { ObjectReader } from '../answers/object.ts'
-import type { ConsoleModel } from '../model/model.ts'
 import { pageChange, type PagePicture, pageView, type PageView } from '../model/page-view.ts'
 import { Access } from './access.ts'
 import { answered, eventStream, json, problem } from './answer.ts'
 import { EventLog } from './event-log.ts'
+import type { FollowedCluster, LiveView } from './followed-cluster.ts'
 import { type PageFile, type PageFiles, pageFiles } from './page-files.ts'
 import { Routes } from './routes.ts'
-
-/** The view of the model that the server needs. */
-export type LiveView = Pick<
-  ConsoleModel,
-  | 'header'
-  | 'isBehind'
-  | 'journal'
-  | 'podsOf'
-  | 'podsOn'
-  | 'relationsOf'
-  | 'search'
-  | 'settle'
-  | 'takeChanges'
-  | 'view'
->
-
-/** A cluster that is followed. */
-export interface FollowedCluster {
-  readonly view: LiveView
-  readonly objects: ObjectReader
-}
 
 export interface ConsoleServerOptions {
   /** 0 takes any free port. */

@@ -9,7 +9,7 @@ import { priceHistory } from '../answers/price-history.ts'
 import type { ConsoleModel } from '../model/model.ts'
 import { objectRefOf } from '../model/object-ref.ts'
 import { answered, json, problem } from './answer.ts'
-import type { FollowedCluster } from './console-server.ts'
+import type { FollowedCluster } from './followed-cluster.ts'
 
 /** Limit of manifests that this thread parses while the user types; longer ones go to another thread. */
 const mostTyped = 16_384

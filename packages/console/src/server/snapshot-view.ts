@@ -4,7 +4,7 @@ import { type Clock, eventLoopTurns, inSlices } from '@tenon/runtime'
 import { ConsoleModel } from '../model/model.ts'
 import { snapshotEvents } from '../sources/snapshot.ts'
 import { snapshotObjects } from '../sources/snapshot-objects.ts'
-import type { FollowedCluster } from './console-server.ts'
+import type { FollowedCluster } from './followed-cluster.ts'
 
 const periodMs = 5000
 const sliceMs = 8

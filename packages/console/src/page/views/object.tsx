@@ -28,6 +28,7 @@ export function ObjectView({ of: ref }: { readonly of: ObjectRef }): JSX.Element
   const { object, relations = {}, events, pods } = answer ?? {}
   const read = object?.kind === 'read' ? object : undefined
   const row = rowFor(ref)
+  const unlisted = absences.value.find(({ what }) => what === 'pods')?.why
   return (
     <>
       {notice !== undefined && (
@@ -35,7 +36,7 @@ export function ObjectView({ of: ref }: { readonly of: ObjectRef }): JSX.Element
           {notice}
         </p>
       )}
-      <Chain of={ref} relations={relations} pods={pods?.all} />
+      <Chain of={ref} relations={relations} pods={unlisted === undefined ? pods?.all : undefined} />
       {row !== undefined && (
         <p>
           {factsOf(row)} · {priceText(row.pricePerHour)} {header.value?.currency ?? ''} per hour
@@ -56,7 +57,7 @@ export function ObjectView({ of: ref }: { readonly of: ObjectRef }): JSX.Element
       <Said of={ref} row={row} />
       {read && <Conditions conditions={read.conditions} />}
       {ref.kind === 'NodePool' && <PoolNodes name={ref.name} />}
-      {pods && <Pods {...pods} ofNode={ref.kind === 'Node'} />}
+      {pods && <Pods {...pods} ofNode={ref.kind === 'Node'} unlisted={unlisted} />}
       <Decisions of={ref} relations={relations} />
       {events && <Events events={events} />}
       {read && <Labels object={read} />}
@@ -301,16 +302,23 @@ function Pods({
   all,
   rows,
   ofNode,
-}: NonNullable<ObjectAnswer['pods']> & { readonly ofNode: boolean }): JSX.Element {
+  unlisted,
+}: NonNullable<ObjectAnswer['pods']> & {
+  readonly ofNode: boolean
+  /** Why pods are not known. */
+  readonly unlisted: string | undefined
+}): JSX.Element {
   const columns = podColumns.filter(({ title }) => title !== (ofNode ? 'Node' : 'Owner'))
+  if (unlisted !== undefined)
+    return (
+      <section>
+        <h2>Pods</h2>
+        <p class="failure">Pods cannot be listed: {unlisted}</p>
+      </section>
+    )
   return (
     <section id="object-pods">
       <h2>Pods ({all})</h2>
-      {absences.value.some(({ what }) => what === 'pods') && (
-        <p class="failure">
-          Pods cannot be listed: {absences.value.find(({ what }) => what === 'pods')?.why}
-        </p>
-      )}
       {all > rows.length && (
         <p>
           The first {rows.length} of {all} by name.
@@ -350,7 +358,7 @@ function Decisions({
   const absent = absences.value.find(({ what }) => what === 'journal')
   return (
     <section>
-      <h2>Decisions ({entries.length})</h2>
+      <h2>Decisions{absent === undefined && ` (${entries.length})`}</h2>
       {absent !== undefined && <p class="empty">{absent.why}</p>}
       {absent === undefined && entries.length === 0 && (
         <p class="empty">No decision of the journal names it.</p>
