@@ -1,6 +1,6 @@
 import { request } from 'node:https'
 import { KubeConfig } from '@kubernetes/client-node'
-import type { Ask, Answer } from '../src/pod-security/comparison.ts'
+import type { Answer, Ask } from '../src/ask.ts'
 
 /** Sends requests without a client library, so that cases may contain what a library would not send. */
 export async function administrator(kubeconfigPath: string): Promise<Ask> {

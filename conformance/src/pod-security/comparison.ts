@@ -1,16 +1,6 @@
 /** Compares what two API servers say of a request: status, message and warnings. */
+import type { Answer, Ask } from '../ask.ts'
 import { inParallel } from '../parallel.ts'
-
-/** A response with its `Warning` header. */
-export interface Answer {
-  readonly status: number
-  // oxlint-disable-next-line typescript/no-explicit-any -- cases look at whatever the server said
-  readonly body: any
-  readonly warning: string | undefined
-}
-
-/** Sends a request to an API server as administrator. */
-export type Ask = (method: string, path: string, body?: object, contentType?: string) => Promise<Answer>
 
 export interface SecurityCase {
   readonly name: string
@@ -21,7 +11,7 @@ export interface SecurityCase {
 }
 
 /** Counts of what was compared, and each difference for people. */
-export interface Comparison {
+interface Comparison {
   readonly accepted: number
   readonly refused: number
   readonly warned: number

@@ -70,8 +70,8 @@ export interface DevClusterOptions<C extends SimulatedCloud> {
   readonly kubelets?: Partial<KubeletSettings>
   /** See {@link ApiServerOptions.recordsOwners}. */
   readonly recordsOwners?: boolean
-  /** See {@link ApiServerOptions.checksAccounts}. */
-  readonly checksAccounts?: boolean
+  /** See {@link ApiServerOptions.checksPods}. */
+  readonly checksPods?: boolean
   /** See {@link ApiServerOptions.featureGates}. */
   readonly featureGates?: ApiServerOptions['featureGates']
   /** See {@link ApiServerOptions.callWebhook}. */
@@ -107,7 +107,7 @@ export function startDevCluster<C extends SimulatedCloud>(options: DevClusterOpt
     gitVersion,
     ...(options.initial && { initial: options.initial }),
     ...(options.recordsOwners !== undefined && { recordsOwners: options.recordsOwners }),
-    ...(options.checksAccounts !== undefined && { checksAccounts: options.checksAccounts }),
+    ...(options.checksPods !== undefined && { checksPods: options.checksPods }),
     ...(options.featureGates && { featureGates: options.featureGates }),
     ...(options.callWebhook && { callWebhook: options.callWebhook }),
   })

@@ -267,8 +267,8 @@ function clusterPace(times: PlayTimes): object {
   const start = times.podStartMs
   return {
     recordsOwners: false,
-    // Snapshots have no ServiceAccounts, and manifests name them.
-    checksAccounts: false,
+    // Snapshots have neither ServiceAccounts, which manifests name, nor the security contexts of pods.
+    checksPods: false,
     kubelets: {
       readyDelay: [times.nodeReadyMs, times.nodeReadyMs],
       pullDelay: [0, 0],

@@ -40,7 +40,7 @@ export class TestServer {
 
   constructor(
     retention?: Retention,
-    options: Pick<ApiServerOptions, 'recordsOwners' | 'callWebhook' | 'featureGates'> = {},
+    options: Pick<ApiServerOptions, 'recordsOwners' | 'checksPods' | 'callWebhook' | 'featureGates'> = {},
   ) {
     this.server = createTestApiServer({
       clock: this.clock,

@@ -16,8 +16,8 @@ export interface ServerContext {
   readonly quotas: QuotaLedger
   /** Whether writes record field ownership in `metadata.managedFields`. */
   readonly recordsOwners: boolean
-  /** Whether pods of ServiceAccounts that do not exist are refused. */
-  readonly checksAccounts: boolean
+  /** Whether pods are refused for a ServiceAccount that does not exist, and by the Pod Security Standards. */
+  readonly checksPods: boolean
   readonly gates: KubernetesGates
 }
 

@@ -107,7 +107,7 @@ function refuseWithoutAccount(
   { name, namespace }: Pod['metadata'],
   account: string,
 ): void {
-  if (account === 'default' || !ctx.checksAccounts) return
+  if (account === 'default' || !ctx.checksPods) return
   if (ctx.store.collection('serviceaccounts').get(keyOf(namespace, account)) !== undefined) return
   const why = `error looking up service account ${namespace ?? ''}/${account}: serviceaccount "${account}" not found`
   throw forbidden(served.definition, name, why)

@@ -45,8 +45,11 @@ export interface ApiServerOptions {
   readonly definitions?: readonly ResourceDefinition[]
   /** Whether writes other than apply record field ownership (`metadata.managedFields`); default: true. */
   readonly recordsOwners?: boolean
-  /** Whether pods of ServiceAccounts that do not exist are refused; default: true. */
-  readonly checksAccounts?: boolean
+  /**
+   * Whether pods are refused for a ServiceAccount that does not exist, and by the Pod Security Standards; default: true.
+   * Facts about a cluster contain neither accounts nor security contexts.
+   */
+  readonly checksPods?: boolean
   /** Feature gates of Kubernetes; default: on. */
   readonly featureGates?: Partial<KubernetesGates>
   /** Calls admission webhooks with a URL; absent: none of them responds. */
@@ -85,7 +88,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const registry = new Registry(
     definitions.filter((each) => gates.genericWorkload || apiVersionOf(each) !== apiVersionOf(podGroupKind)),
   )
-  const { checksAccounts = true, recordsOwners = true } = options
+  const { checksPods = true, recordsOwners = true } = options
   const quotas = new QuotaLedger({ clock, logger, store }, (namespace, name, status) =>
     local.patch(resourceQuotaType, namespace, name, { status }, 'status'),
   )
@@ -97,7 +100,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     registry,
     quotas,
     recordsOwners,
-    checksAccounts,
+    checksPods,
     gates,
   }
   serveCustomResources(ctx)
