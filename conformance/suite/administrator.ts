@@ -15,6 +15,7 @@ export async function administrator(kubeconfigPath: string): Promise<Ask> {
       const outgoing = request(`${server}${path}`, mergedOptions(options, method, headers), (response) => {
         const chunks: Buffer[] = []
         response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.on('error', reject)
         response.on('end', () => {
           const text = Buffer.concat(chunks).toString('utf8')
           // The response for a path that is not served is plain text.
