@@ -65,7 +65,7 @@ const mostOfCut = 256
  */
 export function warningHeaders(warnings: readonly string[]): Record<string, string> {
   if (warnings.length === 0) return jsonHeaders
-  const texts = [...new Set(warnings)].filter((text) => !/\p{Cc}/u.test(text)).map((text) => [...text])
+  const texts = [...new Set(warnings)].filter((text) => !/\p{Cc}/u.test(text)).map((text) => Array.from(text))
   const isLong = texts.reduce((sum, { length }) => sum + length, 0) > mostOfAll
   const given: string[] = []
   let written = 0

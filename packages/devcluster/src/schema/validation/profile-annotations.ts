@@ -6,7 +6,7 @@ interface ProfileKind {
   readonly name: 'seccomp' | 'apparmor'
   readonly field: 'seccompProfile' | 'appArmorProfile'
   readonly ofContainer: string
-  /** Absent: pods have no annotation. */
+  /** Absent: pods have no annotation, and what a pod has by its field is compared with those of its containers. */
   readonly ofPod?: string
 }
 
@@ -47,11 +47,13 @@ export function checkProfileAnnotations(object: Loose, path: string, found: Find
       const words = `${name} type in annotation and field must match`
       found.forbidden(`${path}spec.${at}securityContext.${field}.type`, words)
     }
-    if (ofPod !== undefined) check(ofPod, spec['securityContext'], '')
+    const isInherited = ofPod === undefined
+    if (!isInherited) check(ofPod, spec['securityContext'], '')
     for (const list of ['initContainers', 'containers']) {
       for (const [index, container] of listOf(spec, list).entries()) {
         const own: Loose | undefined = container['securityContext']
-        check(`${ofContainer}${container['name']}`, own, `${list}[${index}].`)
+        const context = ownValue(own, field) === undefined && isInherited ? spec['securityContext'] : own
+        check(`${ofContainer}${container['name']}`, context, `${list}[${index}].`)
       }
     }
   }
