@@ -33,6 +33,8 @@ interface Seen {
   hasFailed: boolean
 }
 
+/** A claim that is not initialized later than this was before, and has lost its Node since: that is no launch. */
+const longestMs = 60 * 60_000
 /** Bounds memory; what is forgotten is told by conditions, in whole seconds. */
 const mostSeen = 10_000
 
@@ -62,7 +64,7 @@ export class ClaimTraces {
 
   /** The span of what is done for the claim now; undefined if its trace has ended, or there is none. */
   current(claim: NodeClaim): TraceContext | undefined {
-    const root = traceOf(claim)
+    const root = this.#open(claim)
     if (root === undefined) return undefined
     const conditions = ConditionSet.of(claim, nodeClaimConditions)
     const at = phases.findIndex(({ condition }) => !conditions.isTrue(condition))
@@ -71,7 +73,7 @@ export class ClaimTraces {
 
   /** Reports the phases that a stored change of conditions has ended, and with the last one the whole trace. */
   advanced(claim: NodeClaim, before: ConditionSet, after: ConditionSet): void {
-    const root = traceOf(claim)
+    const root = this.#open(claim)
     if (root === undefined || before.isTrue('Initialized')) return
     const { name } = claim.metadata
     const seen = this.#seen.get(name) ?? { endsMs: [], hasFailed: false }
@@ -98,7 +100,7 @@ export class ClaimTraces {
 
   /** Reports once that the claim is being deleted before it was initialized. */
   failed(claim: NodeClaim): void {
-    const root = traceOf(claim)
+    const root = this.#open(claim)
     const conditions = ConditionSet.of(claim, nodeClaimConditions)
     if (root === undefined || conditions.isTrue('Initialized')) return
     const { name } = claim.metadata
@@ -114,6 +116,12 @@ export class ClaimTraces {
   /** The claim is gone. */
   forget(name: string): void {
     this.#seen.delete(name)
+  }
+
+  /** The root of a trace that may go on. */
+  #open(claim: NodeClaim): TraceContext | undefined {
+    const ageMs = this.#tracer.now() - Date.parse(claim.metadata.creationTimestamp ?? '')
+    return ageMs < longestMs ? traceOf(claim) : undefined
   }
 
   #see(name: string, seen: Seen): void {

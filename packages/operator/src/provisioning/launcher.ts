@@ -145,11 +145,11 @@ export class Launcher {
       }),
       claim,
     )
-    const attributes = {
-      'tenon.nodepool': claim.nodePool,
-      'tenon.pods': claim.pods.slice(0, mostPodsTraced).map(({ metadata }) => keyOf(metadata)),
-    }
-    const created = await traced(tracer, 'create NodeClaim', { attributes }, async (span) => {
+    const created = await traced(tracer, 'create NodeClaim', {}, async (span) => {
+      span?.set({
+        'tenon.nodepool': claim.nodePool,
+        'tenon.pods': claim.pods.slice(0, mostPodsTraced).map(({ metadata }) => keyOf(metadata)),
+      })
       const stored = await plannedClaims.create(pool, object, reservation, signal)
       span?.set({ 'tenon.nodeclaim': stored.metadata.name })
       span?.link(traceOf(stored))

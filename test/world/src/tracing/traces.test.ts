@@ -92,7 +92,7 @@ test('ADO-12 a pod is traced from its batch to the initialized node, and the tra
   assertWhole(spans)
 
   const after = spans.length
-  await stage.pass(10 * minutes)
+  await stage.pass(2 * minutes)
   const later = spans.slice(after).filter(({ context }) => context.traceId === root.context.traceId)
   assert.deepEqual(later, [], 'the trace ends with the initialization')
 })

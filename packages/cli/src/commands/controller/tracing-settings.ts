@@ -2,6 +2,8 @@
  * Where traces go, from the environment variables that OpenTelemetry defines (adoption.md 4). A value that cannot be used is
  * reported and replaced by the default: no trace is worth a controller that does not run.
  */
+import { ownValue } from '@tenon/api'
+
 type Env = Readonly<Record<string, string | undefined>>
 
 export interface TracingSettings {
@@ -69,7 +71,7 @@ export function tracingSettings(env: Env, serviceName: string): ReadTracing {
 
 /** Empty counts as not set. */
 function valueOf(env: Env, name: string): string | undefined {
-  const text = env[name]?.trim() ?? ''
+  const text = ownValue(env, name)?.trim() ?? ''
   return text === '' ? undefined : text
 }
 
