@@ -3,6 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { type ShadowComparison, ShadowReader } from '@tenon/ask/report'
 import { kinds } from '@tenon/api'
 import type { JournalEntry } from '@tenon/operator'
+import { Misshapen, put } from '../bad-objects/misshapen-objects.test-support.ts'
 import { openDisruption } from '../disruption/disruption-stage.test-support.ts'
 import { aType, waitingPod } from '../testing/pools.test-support.ts'
 import { hours, minutes, seconds, type Stage } from '../testing/stage.test-support.ts'
@@ -211,4 +212,41 @@ test('ADO-7 a controller that acts notes nothing of what others do', async (t) =
     journalOf(stage).filter(({ kind }) => kind === 'seen'),
     [],
   )
+})
+
+test('a pod of another shape than the API promises holds up no comparison', async (t) => {
+  const misshapen = new Misshapen()
+  const stage = await openDisruption(t, {
+    types: [small, large],
+    settings: { observeOnly: true },
+    apiPath: misshapen.path,
+  })
+  const bends: readonly (readonly [string, unknown])[] = [
+    ['spec', undefined],
+    ['spec.nodeName', 5],
+    ['status.conditions', 'x'],
+    ['metadata.ownerReferences', 'x'],
+    ['metadata.labels', 'x'],
+  ]
+  waitingPod(stage, 'bad', { cpu: '1' })
+  for (const [index, [path, value]] of bends.entries()) {
+    misshapen.bend('Pod', 'bad', put(path, value))
+    stage.patch(
+      kinds.pod,
+      'bad',
+      { metadata: { annotations: { step: String(index) } } },
+      undefined,
+      'default',
+    )
+    waitingPod(stage, `good-${index}`, { cpu: '6' })
+    await stage.pass(30 * seconds)
+    launch(stage, `n-${index}`, large)
+    bind(stage, `good-${index}`, `node-n-${index}`)
+    await stage.pass(30 * seconds)
+  }
+  bind(stage, 'bad', 'node-n-0')
+  await stage.pass(minutes)
+  const report = compared(journalOf(stage), { toMs: stage.now })
+  assertAddsUp(report)
+  assert.deepEqual([report.launches.other, report.launches.tenon, report.waiting.pods >= 5], [5, 5, true])
 })

@@ -5,7 +5,7 @@ import { countText, few, type Headline } from './words.ts'
 const centDigits = 2
 
 /** Totals of hours may be small: four digits below 1. */
-export function totalText(amount: number): string {
+function totalText(amount: number): string {
   const digits = Math.abs(amount) < 1 ? 4 : centDigits
   return amount.toLocaleString('en-US', { minimumFractionDigits: centDigits, maximumFractionDigits: digits })
 }
@@ -14,7 +14,7 @@ function moneyText(amount: number, { currency }: PrintedShadow): string {
   return currency === undefined ? totalText(amount) : `${totalText(amount)} ${currency}`
 }
 
-export function signedText(amount: number): string {
+function signedText(amount: number): string {
   return amount > 0 ? `+${totalText(amount)}` : totalText(amount)
 }
 
