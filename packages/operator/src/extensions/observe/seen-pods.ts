@@ -307,9 +307,9 @@ function isNewerIn({ stateNodes }: GatheredInput, name: string, fromMs: number):
   return found !== undefined && isNewer(createdMsOf(found), fromMs)
 }
 
-/** Creation times are in whole seconds. */
+/** Creation times are in whole seconds, and no autoscaler launches in the second in which a pod begins to wait. */
 function isNewer(createdMs: number, fromMs: number): boolean {
-  return createdMs >= Math.floor(fromMs / 1000) * 1000
+  return createdMs > Math.floor(fromMs / 1000) * 1000
 }
 
 /** Also of a malformed pod. */
