@@ -1,4 +1,5 @@
 /** A report on a cluster as it is. */
+export { claimKeys, localClaims, safeToEvict } from './report/holds.ts'
 export {
   type ObstacleItem,
   type Obstacle,

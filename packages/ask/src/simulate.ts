@@ -5,6 +5,7 @@ export {
   type ObjectName,
   type SnapshotChange,
 } from './simulate/changes.ts'
+export { type Move, type MoveOptions, simulateMove } from './simulate/move.ts'
 export {
   type AddedNodes,
   type DriftBudget,

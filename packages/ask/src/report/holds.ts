@@ -6,13 +6,13 @@ import {
   type NodePool,
   ownValue,
   type PersistentVolume,
+  type PersistentVolumeClaim,
   type Pod,
   type PodDisruptionBudget,
 } from '@tenon/api'
 import { budgetsOf, doNotDisrupt, isHeldByBudget, isPausedByBudget } from '@tenon/operator/objects'
 import { ofKind } from '../cost/priced.ts'
 import { ownerOf } from '../cost/owner.ts'
-import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { ReportedCluster, ReportedNode } from './cluster.ts'
 
 export const holdKinds = ['budget', 'doNotDisrupt', 'nodePool', 'localVolume'] as const
@@ -29,11 +29,14 @@ export interface Hold {
 }
 
 /** Cluster Autoscaler's word for pods that must not be evicted. */
-const safeToEvict = 'cluster-autoscaler.kubernetes.io/safe-to-evict'
+export const safeToEvict = 'cluster-autoscaler.kubernetes.io/safe-to-evict'
 
 export function holdsOf({ nodes, snapshot }: ReportedCluster): readonly Hold[] {
   const budgets = ofKind(snapshot, kinds.podDisruptionBudget)
-  const local = localClaims(snapshot)
+  const local = localClaims(
+    ofKind(snapshot, kinds.persistentVolumeClaim),
+    ofKind(snapshot, kinds.persistentVolume),
+  )
   return nodes.flatMap((node) => [
     ...nodeHolds(node),
     ...node.pods.flatMap((pod) => podHolds(pod, node, { budgets, local, nowMs: snapshot.takenAtMs })),
@@ -112,15 +115,14 @@ export function claimKeys({ metadata, spec }: Pod): readonly string[] {
   })
 }
 
-/** Claims that are bound to a volume of a single node. */
-function localClaims(snapshot: Snapshot): ReadonlySet<string> {
-  const local = new Set(
-    ofKind(snapshot, kinds.persistentVolume)
-      .filter(isLocal)
-      .map(({ metadata }) => metadata.name),
-  )
+/** `namespace/name` of claims that are bound to a volume of a single node. */
+export function localClaims(
+  claims: readonly PersistentVolumeClaim[],
+  volumes: readonly PersistentVolume[],
+): ReadonlySet<string> {
+  const local = new Set(volumes.filter(isLocal).map(({ metadata }) => metadata.name))
   return new Set(
-    ofKind(snapshot, kinds.persistentVolumeClaim)
+    claims
       .filter(({ spec }) => local.has(spec?.volumeName ?? ''))
       .map(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}`),
   )

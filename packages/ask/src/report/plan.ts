@@ -1,16 +1,7 @@
 /** What other nodes for the same pods would cost (adoption.md 1). */
-import {
-  karpenterKinds,
-  kinds,
-  type KubeObject,
-  labels,
-  type NodePool,
-  type Pod,
-  sumOfPrices,
-} from '@tenon/api'
+import { labels, type Pod, sumOfPrices } from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
-import { emptyMemory } from '@tenon/operator/objects'
-import { waiting } from '../simulate/changes.ts'
+import { type Relaxations, withoutNodes } from '../simulate/move.ts'
 import { type AddedNodes, gathered, type SimulatedPrice } from '../simulate/simulate.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { Study } from '../study/study.ts'
@@ -30,12 +21,9 @@ export interface Plan {
   readonly unplaceable: readonly string[]
 }
 
-export interface PlanOptions {
+export interface PlanOptions extends Relaxations {
   /** Names of nodes that stay. */
   readonly stay: ReadonlySet<string>
-  /** Changes each pod before it is placed anew. */
-  readonly relaxPod?: (pod: Pod) => Pod
-  readonly relaxPool?: (pool: NodePool) => NodePool
 }
 
 /** Milliseconds for one decision; what it has not placed by then stays where it is. */
@@ -87,7 +75,7 @@ async function replaced(
   going: readonly ReportedNode[],
   options: PlanOptions,
 ): Promise<Replacement> {
-  const study = await Study.open(without(snapshot, going, options))
+  const study = await Study.open(withoutNodes(snapshot, going, options))
   try {
     const { result } = await study.decide(decisionMs)
     const claims = [...result.claims, ...result.deferred.map(({ claim }) => claim)]
@@ -100,50 +88,6 @@ async function replaced(
   } finally {
     await study.close()
   }
-}
-
-function without(
-  snapshot: Snapshot,
-  going: readonly ReportedNode[],
-  { relaxPod = (pod) => pod, relaxPool = (pool) => pool }: PlanOptions,
-): Snapshot {
-  const names = new Set(going.map(({ node }) => node.metadata.name))
-  const ids = new Set(going.map(({ node }) => node.spec?.providerID ?? ''))
-  const moving = new Set<KubeObject>(going.flatMap(({ pods }) => pods))
-  const objects = snapshot.objects.flatMap((object): readonly KubeObject[] => {
-    if (isOf(object, kinds.pod)) {
-      const pod = object as Pod
-      if (moving.has(pod)) return [waiting(relaxPod(unbound(pod)))]
-      const { nodeName = '' } = pod.spec
-      return nodeName === '' || names.has(nodeName) ? [] : [pod]
-    }
-    if (isOf(object, kinds.node)) return names.has(object.metadata.name) ? [] : [staysFor(object)]
-    if (isOf(object, karpenterKinds.nodeClaim)) {
-      const { providerID = '' } =
-        (object as { readonly status?: { readonly providerID?: string } }).status ?? {}
-      return providerID !== '' && ids.has(providerID) ? [] : [staysFor(object)]
-    }
-    if (isOf(object, karpenterKinds.nodePool)) return [relaxPool(object as NodePool)]
-    return [object]
-  })
-  const { groupVersions } = snapshot.memory
-  return { ...snapshot, objects, memory: { ...emptyMemory, groupVersions } }
-}
-
-function isOf(object: KubeObject, { kind }: { readonly kind: string }): boolean {
-  return object.kind === kind
-}
-
-/** A node that is being deleted is paid for until then, so a plan has it like any other. */
-function staysFor<T extends KubeObject>(object: T): T {
-  const { deletionTimestamp: _, ...metadata } = object.metadata
-  return { ...object, metadata }
-}
-
-function unbound(pod: Pod): Pod {
-  const { nodeName: _, ...spec } = pod.spec
-  const { deletionTimestamp: __, ...metadata } = pod.metadata
-  return { ...pod, metadata, spec }
 }
 
 function planOf(
