@@ -42,6 +42,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     'simulate',
     'replay',
     'console',
+    'migrate',
     'view',
     'report',
     'controller',

@@ -55,10 +55,14 @@ const arrows = new Map<string, readonly string[]>([
   ['cli', [...everything, ...simulators]],
 ])
 
-/** What its tests may import besides: a provider is tested with the simulator of its cloud. */
-const testArrows = new Map<string, readonly string[]>(
-  simulated.map((name) => [`provider-${name}`, ['devcluster', `simulator-${name}`]]),
-)
+/** What its tests may import besides: a provider is tested with the simulator of its cloud, a command in a world. */
+const testArrows = new Map<string, readonly string[]>([
+  ...simulated.map((name): [string, readonly string[]] => [
+    `provider-${name}`,
+    ['devcluster', `simulator-${name}`],
+  ]),
+  ['cli', ['world']],
+])
 
 /** Imports of types only: nothing of the package is loaded. */
 const typesOnly: ReadonlySet<string> = new Set(['provider devcluster'])

@@ -38,6 +38,7 @@ const commands: ReadonlyMap<string, () => Promise<AddCommand>> = new Map([
   ['pause', async () => (await import('./commands/pause/command.ts')).addPause],
   ['resume', async () => (await import('./commands/pause/command.ts')).addResume],
   ['rollout', async () => (await import('./commands/rollout/command.ts')).addRollout],
+  ['migrate', async () => (await import('./commands/migrate/command.ts')).addMigrate],
   ['schema', async () => (await import('./commands/schema/command.ts')).addSchema],
   ['view', async () => (await import('./commands/view/command.ts')).addView],
   ['version', async () => (await import('./commands/version.ts')).addVersion],

@@ -47,6 +47,7 @@ export const exoscale: ProviderModule = {
     const { offlineCatalogue } = await import('./offline.ts')
     return offlineCatalogue(env)
   },
+  nodeGroupKind: 'sks-nodepool',
   nodeGroups: async () => {
     const { nodeGroupModule } = await import('./nodegroups/open.ts')
     return nodeGroupModule

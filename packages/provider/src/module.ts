@@ -130,6 +130,8 @@ export interface ProviderModule {
   readonly simulator?: () => Promise<ProviderSimulator>
   /** The value of `--cloud-provider` for its node groups. Default: {@link name}. */
   readonly nodeGroupsCloud?: string
+  /** How `tenon migrate` names a node group; absent if it cannot migrate them. */
+  readonly nodeGroupKind?: string
   /** For `tenon cluster-autoscaler`; absent if the cloud has no scalable node groups. */
   readonly nodeGroups?: () => Promise<NodeGroupModule>
   /** For the chart of Tenon; absent if the chart does not offer the cloud. */

@@ -103,6 +103,14 @@ const rows: Readonly<Record<string, Row>> = {
     prints: order,
     completes: ['resume', 'nodepool/web'],
   },
+  migrate: {
+    unknown: [
+      'migrate --from nowhere a --to nodepool web',
+      /^error: --from: "nowhere" is unknown: use nodepool, or sks-nodepool\n$/,
+    ],
+    prints: another,
+    completes: ['migrate --to', 'nodepool/web'],
+  },
   'rollout status': {
     unknown: ['rollout status nodepool/nowhere', pool],
     prints: 'rollout status nodepool/web --watch=false',

@@ -98,6 +98,9 @@ async function valuesOf(
       return await names.objects(nodeKind)
     case '--nodepool':
       return await names.objects(nodePoolKind)
+    case '--from':
+    case '--to':
+      return (await names.objects(nodePoolKind)).map((name) => `nodepool/${name}`)
     case '--delete':
       return typed.includes('/') ? await pairs(typed, names) : deletable.map((kind) => `${kind.singular}/`)
     case '--output':

@@ -1,6 +1,6 @@
 /** Drains a node as `kubectl drain --ignore-daemonsets --delete-emptydir-data` does. */
 import { kinds, type Pod } from '@tenon/api'
-import { isKubeError, type KubeError } from '@tenon/kube'
+import { isKubeError, type KubeClient, type KubeError } from '@tenon/kube'
 import { isDaemonPod, isMirrorPod } from '@tenon/operator/objects'
 import { CliError } from '../../errors.ts'
 import type { ClusterConnection } from '../../kubectl/connection.ts'
@@ -70,7 +70,10 @@ export async function drained(
   }
 }
 
-async function podsOn({ client }: Pick<Connection, 'client'>, node: string): Promise<readonly Pod[]> {
+export async function podsOn(
+  { client }: { readonly client: Pick<KubeClient, 'list'> },
+  node: string,
+): Promise<readonly Pod[]> {
   return await client.list(kinds.pod, { fieldSelector: `spec.nodeName=${node}` })
 }
 
@@ -86,10 +89,11 @@ async function stillThere(
 
 /**
  * Evicts each pod.
- * @returns why some cannot be evicted now.
+ * @returns by `namespace/name`: why some cannot be evicted now.
+ * @throws CliError if an eviction is refused for good.
  */
-async function evicted(
-  { client }: Connection,
+export async function evicted(
+  { client }: { readonly client: Pick<KubeClient, 'evict'> },
   node: string,
   pods: readonly Pod[],
 ): Promise<ReadonlyMap<string, string>> {

@@ -54,7 +54,7 @@ function named(pods: readonly string[]): string {
 const count = (added: readonly AddedNodes[]): number => added.reduce((sum, each) => sum + each.count, 0)
 
 /** Says so if instances of unknown price are left out. */
-function sumText({ pricePerHour, unpriced }: SimulatedPrice, unit: string | undefined): string {
+export function sumText({ pricePerHour, unpriced }: SimulatedPrice, unit: string | undefined): string {
   const sum = `${priceText(pricePerHour, '?', 3)}${unit === undefined ? '' : ` ${unit}`}`
   return unpriced === 0 ? sum : `${sum} and ${unpriced} of unknown price`
 }
@@ -63,13 +63,13 @@ function eachText(pricePerHour: PricePerHour): string {
   return priceText(pricePerHour, '<unknown>')
 }
 
-function tableText(lines: ReturnType<typeof tableLines>): string {
+export function tableText(lines: ReturnType<typeof tableLines>): string {
   let text = ''
   new TableWriter((part) => (text += part)).write(lines)
   return text.trimEnd()
 }
 
-function addedTable(added: readonly AddedNodes[]): string {
+export function addedTable(added: readonly AddedNodes[]): string {
   if (added.length === 0) return ''
   return tableText(
     tableLines<AddedNodes>(
