@@ -3,7 +3,7 @@ import { isRecord, kinds, type Node, ownValue } from '@tenon/api'
 import type { KubeClient } from '@tenon/kube'
 
 /** On every node of the source. Without it a node is new; with it and schedulable, a person has uncordoned it. */
-export const migratingAnnotation = 'tenon.sh/migrating'
+const migratingAnnotation = 'tenon.sh/migrating'
 /** Whether the migration has cordoned the node, or somebody before it. */
 const cordonedBy = { migration: 'cordoned', others: 'found-cordoned' } as const
 /** On the node being drained: how many Ready pods each workload had before. */

@@ -115,11 +115,16 @@ export function byTurn(a: Turn, b: Turn): number {
   )
 }
 
-/** Why pods keep their node, each with the pod. */
+const namedPods = 3
+
+/** Why pods keep their node, each reason with the pods that have it. */
 export function holdTexts(pods: readonly Pod[], facts: HoldFacts): readonly string[] {
-  return pods.flatMap((pod) => {
-    const hold = holdOf(pod, facts)
-    return hold === undefined ? [] : [`pod ${keyOf(pod.metadata)}: ${hold}`]
+  const held = Map.groupBy(pods, (pod) => holdOf(pod, facts) ?? '')
+  held.delete('')
+  return Array.from(held, ([why, those]) => {
+    const names = those.slice(0, namedPods).map(({ metadata }) => keyOf(metadata))
+    const rest = those.length - names.length
+    return `${those.length === 1 ? 'pod' : 'pods'} ${names.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}: ${why}`
   })
 }
 
