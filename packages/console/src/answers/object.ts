@@ -16,7 +16,7 @@ export interface ObjectEvent {
   readonly count: number
 }
 
-export type ObjectReading =
+type ObjectReading =
   | { readonly kind: 'read'; readonly object: KubeObject }
   | { readonly kind: 'gone' }
   /** It may be there: the right is missing, or its kind is not served. */

@@ -28,23 +28,13 @@ export function ObjectView({ of: ref }: { readonly of: ObjectRef }): JSX.Element
   const { object, relations = {}, events, pods } = answer ?? {}
   const read = object?.kind === 'read' ? object : undefined
   const row = rowFor(ref)
-  const unlisted = absences.value.find(({ what }) => what === 'pods')?.why
   return (
     <>
-      {notice !== undefined && (
-        <p class="failure" role="status">
-          {notice}
-        </p>
-      )}
-      <Chain of={ref} relations={relations} pods={unlisted === undefined ? pods?.all : undefined} />
+      <Notice waiting={asked.kind === 'waiting'} text={notice} />
+      <Chain of={ref} relations={relations} pods={pods?.all} />
       {row !== undefined && (
         <p>
           {factsOf(row)} · {priceText(row.pricePerHour)} {header.value?.currency ?? ''} per hour
-        </p>
-      )}
-      {asked.kind === 'waiting' && (
-        <p class="empty" role="status">
-          Asking…
         </p>
       )}
       {object?.kind === 'unread' && (
@@ -57,12 +47,27 @@ export function ObjectView({ of: ref }: { readonly of: ObjectRef }): JSX.Element
       <Said of={ref} row={row} />
       {read && <Conditions conditions={read.conditions} />}
       {ref.kind === 'NodePool' && <PoolNodes name={ref.name} />}
-      {pods && <Pods {...pods} ofNode={ref.kind === 'Node'} unlisted={unlisted} />}
+      {pods && <Pods {...pods} ofNode={ref.kind === 'Node'} />}
       <Decisions of={ref} relations={relations} />
       {events && <Events events={events} />}
       {read && <Labels object={read} />}
       {read && <Yaml text={read.yaml} />}
     </>
+  )
+}
+
+function Notice({
+  waiting,
+  text,
+}: {
+  readonly waiting: boolean
+  readonly text: string | undefined
+}): JSX.Element | null {
+  if (!waiting && text === undefined) return null
+  return (
+    <p class={waiting ? 'empty' : 'failure'} role="status">
+      {waiting ? 'Asking…' : text}
+    </p>
   )
 }
 
@@ -154,7 +159,8 @@ function Chain({
     ])
   if (nodePools.length > 20) steps.push(['', `and ${nodePools.length - 20} more NodePools`])
   if (ref.kind === 'NodePool') steps.push(['', <a href="#object-nodes">its nodes</a>])
-  if (pods !== undefined) steps.push(['', <a href="#object-pods">{counted(pods, 'pod')}</a>])
+  if (pods !== undefined && unlistedPods() === undefined)
+    steps.push(['', <a href="#object-pods">{counted(pods, 'pod')}</a>])
   if (steps.length === 1) return null
   return (
     <nav class="chain" aria-label="What it belongs to">
@@ -294,6 +300,11 @@ const podColumns: readonly Column<PodOnNode>[] = [
   ),
 ]
 
+/** Why pods are not known; undefined if they are. */
+function unlistedPods(): string | undefined {
+  return absences.value.find(({ what }) => what === 'pods')?.why
+}
+
 function podState({ isRunning, node }: PodOnNode): string {
   return isRunning ? 'running' : node === undefined ? 'waits for a node' : 'starting'
 }
@@ -302,12 +313,8 @@ function Pods({
   all,
   rows,
   ofNode,
-  unlisted,
-}: NonNullable<ObjectAnswer['pods']> & {
-  readonly ofNode: boolean
-  /** Why pods are not known. */
-  readonly unlisted: string | undefined
-}): JSX.Element {
+}: NonNullable<ObjectAnswer['pods']> & { readonly ofNode: boolean }): JSX.Element {
+  const unlisted = unlistedPods()
   const columns = podColumns.filter(({ title }) => title !== (ofNode ? 'Node' : 'Owner'))
   if (unlisted !== undefined)
     return (
