@@ -1,5 +1,5 @@
 /** Moves the pods of a source of nodes to other nodes, and takes its nodes away, one at a time (adoption.md 2). */
-import { kinds, type Node, type Pod } from '@tenon/api'
+import { counted, kinds, type Node, type Pod } from '@tenon/api'
 import type { KubeClient } from '@tenon/kube'
 import { isActive, isDaemonPod, isMirrorPod, isReschedulable, keyOf } from '@tenon/operator/objects'
 import { type Clock, durationText } from '@tenon/runtime'
@@ -84,7 +84,9 @@ export async function moveOff(migration: Migration): Promise<Outcome> {
     const [next] = drainable.toSorted(byTurn)
     if (next === undefined) return { kind: 'done', removed: removed.size, staying }
     const { name, uid = '' } = next.node.metadata
-    say(`node/${name}: ${next.pods} pods to move, ${drainable.length - 1} nodes after it`)
+    say(
+      `node/${name}: ${counted(next.pods, 'pod')} to move, ${counted(drainable.length - 1, 'node')} after it`,
+    )
     const drained = await drainedNode(migration, name)
     if (drained.kind === 'stuck') return { kind: 'stopped', node: name, why: drained.why }
     if (drained.kind !== 'drained') continue
