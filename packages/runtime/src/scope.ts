@@ -28,9 +28,12 @@ export function inLogScope<T>(fields: () => LogFields, work: () => T): T {
   return scopes.run({ fields }, work)
 }
 
-/** Runs `work` as part of a span; undefined changes nothing. */
-export async function inTrace<T>(context: TraceContext | undefined, work: () => Promise<T>): Promise<T> {
-  if (context === undefined) return await work()
+/** Runs `work` as part of a span; undefined changes nothing, not even the order of promises. */
+export function inTrace<T>(context: TraceContext | undefined, work: () => Promise<T>): Promise<T> {
+  return context === undefined ? work() : inOpenTrace(context, work)
+}
+
+async function inOpenTrace<T>(context: TraceContext, work: () => Promise<T>): Promise<T> {
   const trace = { context, isOver: false }
   try {
     return await scopes.run({ ...scopes.getStore(), trace }, work)

@@ -154,13 +154,21 @@ function errorType(error: unknown): string {
  * Runs `work` as a span, which ends with it.
  * @param tracer undefined: without a span.
  */
-export async function traced<T>(
+export function traced<T>(
   tracer: Tracer | undefined,
   name: string,
   options: SpanOptions,
   work: (span?: Span) => Promise<T>,
 ): Promise<T> {
-  if (tracer === undefined) return await work()
+  return tracer === undefined ? work() : asSpan(tracer, name, options, work)
+}
+
+async function asSpan<T>(
+  tracer: Tracer,
+  name: string,
+  options: SpanOptions,
+  work: (span: Span) => Promise<T>,
+): Promise<T> {
   const span = tracer.start(name, options)
   try {
     const result = await inTrace(span.context, () => work(span))

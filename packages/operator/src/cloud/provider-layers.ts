@@ -201,7 +201,7 @@ export function measuredProvider(
     get(target, key) {
       const value: unknown = Reflect.get(target, key, target)
       if (typeof value !== 'function') return value
-      const call = value.bind(target) as (...values: readonly unknown[]) => unknown
+      const call = value.bind(target) as (...values: readonly unknown[]) => Promise<unknown>
       const method = methods.get(key)
       if (method === undefined) return call
       return async (...values: readonly unknown[]) => {
@@ -212,7 +212,7 @@ export function measuredProvider(
             currentTrace() && tracer,
             `cloud ${method}`,
             { attributes: { 'tenon.provider': provider.name } },
-            async () => await call(...values),
+            () => call(...values),
           )
         } catch (error) {
           metrics.cloudProviderErrors.inc({ ...series, error: errorName(error) })
