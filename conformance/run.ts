@@ -17,8 +17,8 @@ const suiteFolder = fileURLToPath(new URL('suite/', import.meta.url))
 
 /** The slowest files start first, so that no lane is still busy long after the others. */
 const longestFirst = [
-  'wrong-views',
   'cluster-autoscaler-cluster-api',
+  'wrong-views',
   'drain',
   'scale',
   'takeover',
@@ -41,8 +41,6 @@ const alone: ReadonlySet<string> = new Set([
   'gangs',
   'gang-features',
 ])
-/** Of the longest, the one that mostly waits: it runs beside those. */
-const besideAlone = 'wrong-views'
 /** More than these failed because of the change, not because of the host. */
 const mostRunAgain = 6
 /** Of a test or describe block; the slowest takes half of it on a quiet host. */
@@ -127,16 +125,9 @@ async function main(): Promise<number> {
   if (files.some((file) => basename(file) === 'monitoring.test.ts') && !hasPrometheus()) return 1
   const quiet = files.filter((file) => alone.has(nameOf(file)))
   const others = files.filter((file) => !quiet.includes(file))
-  const first = runLane(quiet, given)
+  const first = await runLane(quiet, given)
   const count = Math.min(Number(process.env['TENON_CONFORMANCE_LANES'] ?? 4), others.length)
-  const isBeside = others.some((file, index) => index === 0 && nameOf(file) === besideAlone)
-  const lanes = await Promise.all([
-    first,
-    ...Array.from({ length: count }, async (_, lane) => {
-      if (lane > 0 || !isBeside) await first
-      return await runLane(others, given)
-    }),
-  ])
+  const lanes = [first, ...(await Promise.all(Array.from({ length: count }, () => runLane(others, given))))]
   const failedFirst = lanes.flat().filter(({ code }) => code !== 0)
   const failed = await againAlone(failedFirst, given)
   for (const { file } of failed) say(`FAILED: ${file}`)
