@@ -131,9 +131,14 @@ describe('a drain of 500 pods under five PDBs', () => {
       ['both', 30_000, 1],
       ['brief', 5000, 2],
     ] as const) {
-      const early = stand.requests
-        .filter(({ kind, pod }) => kind === 'delete' && pod.startsWith(`${name}-`))
-        .map(({ atMs, pod }) => (deadlineOf.get(nodeOf.get(pod)) ?? Number.NaN) - atMs)
+      // The first of each pod: one whose answer is late is sent again.
+      const firstOf = new Map(
+        stand.requests
+          .filter(({ kind, pod }) => kind === 'delete' && pod.startsWith(`${name}-`))
+          .toReversed()
+          .map(({ atMs, pod }) => [pod, (deadlineOf.get(nodeOf.get(pod)) ?? Number.NaN) - atMs]),
+      )
+      const early = [...firstOf.values()]
       assert.equal(early.length, count, name)
       assert.ok(
         early.every((ms) => ms < graceMs && ms > 0),

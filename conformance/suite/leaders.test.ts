@@ -120,7 +120,7 @@ describe('two replicas', () => {
     await cluster.create(aDeployment({ name, replicas: 0, cpu: '1500m', memory: '64Mi' }))
     let leader = await leaderOf()
     const standby = replicas.find((replica) => replica !== leader)
-    assert.equal(await leader.master(), 1)
+    await until('the leader says so in its metrics', 10, async () => (await leader.master()) === 1)
     assert.equal(await standby?.master(), 0)
     assert.equal(await standby?.readiness(), 'ok', 'a standby is ready')
 
