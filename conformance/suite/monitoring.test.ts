@@ -140,6 +140,7 @@ describe('monitoring', { skip }, () => {
   }
 
   async function scrape(): Promise<string> {
+    controller.assertRunning()
     const response = await fetch(metricsUrl)
     assert.equal(response.status, 200)
     return await response.text()

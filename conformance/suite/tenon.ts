@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -56,7 +56,9 @@ export class Controller {
   assertRunning(): void {
     const { exitCode, signalCode } = this.#process ?? {}
     if (exitCode === null && signalCode === null) return
-    throw new Error(`tenon controller ended (${signalCode ?? `exit code ${exitCode}`}), see ${this.#log}`)
+    // The file goes with the suite's folder.
+    const end = readFileSync(this.#log, 'utf8').slice(-4000)
+    throw new Error(`tenon controller ended (${signalCode ?? `exit code ${exitCode}`}):\n${end}`)
   }
 
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
