@@ -89,7 +89,7 @@ describe('capacity buffers', () => {
     folder = mkdtempSync(join(tmpdir(), 'tenon-buffers-'))
     const environment = { DISABLE_LEADER_ELECTION: 'true' }
     controller = new Controller(controlPlane.kubeconfigPath, join(folder, 'controller.log'), environment)
-    kubectl(['apply', '--server-side', '-f', '-'], crdsYaml())
+    kubectl(['apply', '--server-side', '--force-conflicts', '-f', '-'], crdsYaml())
     kubectl(['wait', '--for=condition=Established', '-f', '-', '--timeout=20s'], crdsYaml())
     const apiVersion = 'karpenter.kwok.sh/v1alpha1'
     await cluster.create({ apiVersion, kind: 'KWOKNodeClass', metadata: { name: 'buffers' }, spec: {} })

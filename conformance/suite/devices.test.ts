@@ -120,7 +120,7 @@ describe('pods that claim devices', () => {
       DISABLE_LEADER_ELECTION: 'true',
       INSTANCE_TYPES_FILE_PATH: typesPath,
     })
-    kubectl(['apply', '--server-side', '-f', '-'], crdsYaml())
+    kubectl(['apply', '--server-side', '--force-conflicts', '-f', '-'], crdsYaml())
     kubectl(['wait', '--for=condition=Established', '-f', '-', '--timeout=20s'], crdsYaml())
     await cluster.create({
       apiVersion: kwok,

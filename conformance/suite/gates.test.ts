@@ -68,7 +68,7 @@ describe('what is off by default in 1.37', () => {
     controlPlane = await startControlPlane({ dir: join(folder, 'control-plane'), keep: true, features })
     const { kubeconfigPath, binDir } = controlPlane
     cluster = new Cluster(kubeconfigPath)
-    const kubectl = ['--kubeconfig', kubeconfigPath, 'apply', '--server-side', '-f', '-']
+    const kubectl = ['--kubeconfig', kubeconfigPath, 'apply', '--server-side', '--force-conflicts', '-f', '-']
     execFileSync(join(binDir, 'kubectl'), kubectl, { input: crdsYaml(), encoding: 'utf8' })
     await until('the definitions are served', 20, () =>
       nodeClaims().then(

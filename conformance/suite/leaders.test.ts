@@ -69,7 +69,7 @@ describe('two replicas', () => {
     folder = mkdtempSync(join(tmpdir(), 'tenon-leaders-'))
     execFileSync(
       'kubectl',
-      ['--kubeconfig', controlPlane.kubeconfigPath, 'apply', '--server-side', '-f', '-'],
+      ['--kubeconfig', controlPlane.kubeconfigPath, 'apply', '--server-side', '--force-conflicts', '-f', '-'],
       {
         input: crdsYaml(),
       },

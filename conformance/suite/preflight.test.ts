@@ -76,7 +76,7 @@ before(async () => {
   const objects = (loadAllYaml(out) as (RoleObject | null)[]).filter((each) => granting.has(each?.kind ?? ''))
   assert.ok(objects.length >= 7)
   roles = objects.map((each) => stringify(each)).join('---\n')
-  await kubectl(['apply', '--server-side', '-f', '-'], crdsYaml())
+  await kubectl(['apply', '--server-side', '--force-conflicts', '-f', '-'], crdsYaml())
   await kubectl(['apply', '-f', '-'], roles)
   const cluster = new Cluster(controlPlane.kubeconfigPath)
   await cluster.create(kwokNode(nodeName, {}))

@@ -30,7 +30,7 @@ before(async () => {
   controlPlane = await sharedControlPlane()
   cluster = new Cluster(controlPlane.kubeconfigPath)
   folder = mkdtempSync(join(tmpdir(), 'tenon-requests-'))
-  kubectl(['apply', '--server-side', '-f', '-'], crdsYaml())
+  kubectl(['apply', '--server-side', '--force-conflicts', '-f', '-'], crdsYaml())
   kubectl(['wait', '--for=condition=Established', '-f', '-', '--timeout=20s'], crdsYaml())
   await installWorkloads(cluster)
 })

@@ -53,7 +53,7 @@ test('WNT-39 with MostAllocated consolidation empties nodes, launches none, and 
   controlPlane = await startControlPlane({ dir: join(folder, 'control-plane'), keep: true, features })
   const { kubeconfigPath, binDir } = controlPlane
   const cluster = new Cluster(kubeconfigPath)
-  const apply = ['--kubeconfig', kubeconfigPath, 'apply', '--server-side', '-f', '-']
+  const apply = ['--kubeconfig', kubeconfigPath, 'apply', '--server-side', '--force-conflicts', '-f', '-']
   execFileSync(join(binDir, 'kubectl'), apply, { input: crdsYaml(), encoding: 'utf8' })
   const claims = () => cluster.list('karpenter.sh/v1', 'NodeClaim')
   await until('the definitions are served', 30, () =>

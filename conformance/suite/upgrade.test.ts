@@ -53,7 +53,7 @@ describe('a control plane that changes its version', () => {
     folder = mkdtempSync(join(tmpdir(), 'tenon-upgrade-'))
     controlPlane = await start()
     cluster = new Cluster(controlPlane.kubeconfigPath)
-    kubectl(['apply', '--server-side', '-f', '-'], crdsYaml())
+    kubectl(['apply', '--server-side', '--force-conflicts', '-f', '-'], crdsYaml())
     await until('the definitions are served', 20, () =>
       cluster.list('karpenter.sh/v1', 'NodeClaim').then(
         () => true,

@@ -86,7 +86,7 @@ describe('an upstream-style suite', () => {
         ['--kubeconfig', controlPlane.kubeconfigPath, ...args],
         { input: crdsYaml(), stdio: ['pipe', 'ignore', 'inherit'] },
       )
-    kubectl('apply', '--server-side', '-f', '-')
+    kubectl('apply', '--server-side', '--force-conflicts', '-f', '-')
     // Not all there are: those of other suites may be on their way out.
     kubectl('wait', '--for=condition=Established', '-f', '-', '--timeout=20s')
     await cluster.create({

@@ -150,7 +150,7 @@ describe('what depends on the version of Kubernetes', () => {
       DISABLE_LEADER_ELECTION: 'true',
       INSTANCE_TYPES_FILE_PATH: typesPath,
     })
-    kubectl(['apply', '--server-side', '-f', '-'], crdsYaml())
+    kubectl(['apply', '--server-side', '--force-conflicts', '-f', '-'], crdsYaml())
     await until('the definitions are served', 20, () =>
       nodeClaims().then(
         () => true,
