@@ -329,8 +329,7 @@ export class OperatorCore {
   /** With what is left to the cluster as it is there. */
   get settings(): Settings {
     const { settings } = this.deps
-    const isLeftOpen = settings.ignoreDraRequests === 'auto'
-    return isLeftOpen ? { ...settings, ignoreDraRequests: !servesDevices(this.caches) } : settings
+    return { ...settings, ignoreDraRequests: settings.ignoreDraRequests || !servesDevices(this.caches) }
   }
 
   /** What the instance of each NodeClaim costs an hour, as far as that is known. */

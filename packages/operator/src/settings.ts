@@ -60,8 +60,8 @@ export interface Settings {
   readonly defaultSpread: readonly TopologySpreadConstraint[]
   /** How kube-scheduler scores what is used of nodes; undefined: as by default. */
   readonly fitScoring?: FitScoring
-  /** Whether pods with resource claims get no nodes; with `auto` where devices are not served, or not to be read. */
-  readonly ignoreDraRequests: boolean | 'auto'
+  /** Whether pods with resource claims get no nodes even where devices are served and may be read. */
+  readonly ignoreDraRequests: boolean
   /** For so long the room of a ProvisioningRequest is kept once there is room for all of it. */
   readonly requestBookingMs: number
   /** Whether moved pods count with what VerticalPodAutoscalers will have them ask for. */
@@ -188,7 +188,7 @@ export const defaultSettings: Settings = {
   pendingRetryMs: 10_000,
   solveTimeoutMs: 60_000,
   defaultSpread: [],
-  ignoreDraRequests: 'auto',
+  ignoreDraRequests: false,
   requestBookingMs: 10 * 60_000,
   vpaPredictions: true,
   surgeOnDrain: 'off',

@@ -81,12 +81,10 @@ function readLike<T extends Settings | OperatorMemory | Settings['featureGates']
   return { ...defaults, ...Object.fromEntries(entries) }
 }
 
-/** Settings whose value may have another type than their default. */
-const otherTypes: ReadonlySet<string> = new Set(['ignoreDraRequests', 'plannedPlacement'])
-
 function readValue(name: string, fallback: unknown, value: unknown): unknown {
   if (value === 'Infinity' && typeof fallback === 'number') return Number.POSITIVE_INFINITY
-  if (otherTypes.has(name) && typeof value === 'boolean') return value
+  // Its default is another type.
+  if (name === 'plannedPlacement' && typeof value === 'boolean') return value
   if (Array.isArray(fallback)) return Array.isArray(value) ? value : fallback
   if (name === 'featureGates') return readLike(defaultSettings.featureGates, value)
   if (isRecord(fallback)) return isRecord(value) ? value : fallback

@@ -127,7 +127,7 @@ export const coreOptions: readonly OptionDefinition[] = [
       fallback: 'auto',
       takes: 'true|false|auto',
       meaning:
-        'Launch no nodes for pods with ResourceClaims. With auto, nodes with the devices that they claim are launched where the API server serves resource.k8s.io/v1 and its objects may be read; with `--compatibility=karpenter`, auto means true.',
+        'Launch no nodes for pods with ResourceClaims. Otherwise nodes with the devices that they claim are launched where the API server serves resource.k8s.io/v1 and its objects may be read. auto means false, and true with `--compatibility=karpenter`.',
     },
     boolean(
       'vpa-predictions',

@@ -408,24 +408,19 @@ function openDevices(
   Caches,
   'deviceClasses' | 'deviceTaintRules' | 'deviceTaintRulesBeta' | 'resourceClaims' | 'resourceSlices'
 > {
-  if (isIgnored === true) return {}
-  const ifRefused = { isOptional: 'ifRefused' } as const
-  const refusable = isIgnored === 'auto' && ifRefused
-  const opened = <T extends KubeObject>(
-    type: ResourceType<T>,
-    waiting: { readonly isOptional?: 'ifRefused' } = { ...refusable },
-  ) =>
+  if (isIgnored) return {}
+  const opened = <T extends KubeObject>(type: ResourceType<T>) =>
     registry.cache(type, {
       transform: readable(type.kind, keptObject<T>, onRead),
       fields: objectFields,
-      ...waiting,
+      isOptional: 'ifRefused',
     })
   return {
-    resourceSlices: openResourceSlices(registry, { ...refusable }, onRead),
+    resourceSlices: openResourceSlices(registry, onRead),
     resourceClaims: opened(kinds.resourceClaim),
     deviceClasses: opened(kinds.deviceClass),
-    deviceTaintRules: opened(deviceTaintRuleKinds.v1, ifRefused),
-    deviceTaintRulesBeta: opened(deviceTaintRuleKinds.v1beta2, ifRefused),
+    deviceTaintRules: opened(deviceTaintRuleKinds.v1),
+    deviceTaintRulesBeta: opened(deviceTaintRuleKinds.v1beta2),
   }
 }
 
@@ -438,11 +433,7 @@ export function servesDevices(
   )
 }
 
-function openResourceSlices(
-  registry: Pick<CacheRegistry, 'cache'>,
-  waiting: { readonly isOptional?: 'ifRefused' },
-  onRead: Reading,
-): Cache<ResourceSlice> {
+function openResourceSlices(registry: Pick<CacheRegistry, 'cache'>, onRead: Reading): Cache<ResourceSlice> {
   const trim = ({ apiVersion, kind, metadata, spec }: ResourceSlice): ResourceSlice => ({
     apiVersion,
     kind,
@@ -454,7 +445,7 @@ function openResourceSlices(
   })
   const slices = registry.cache(kinds.resourceSlice, {
     transform: readable(kinds.resourceSlice.kind, trim, onRead),
-    ...waiting,
+    isOptional: 'ifRefused',
   })
   slices.addIndex(indexes.byNode, nodeNamesOf)
   return slices

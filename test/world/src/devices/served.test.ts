@@ -1,4 +1,4 @@
-/** Whether pods with claims get nodes is up to the cluster, unless an option says it (buffers-and-dra.md 1). */
+/** Whether pods with claims get nodes is up to the cluster, unless an option forbids it (buffers-and-dra.md 1). */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { labels } from '@tenon/api'
@@ -11,6 +11,7 @@ for (const refusal of ['notFound', 'forbidden'] as const)
     let isRefused = true
     const stage = await Stage.open(t, {
       idle: true,
+      settings: { ignoreDraRequests: false },
       apiPath: intercepting((method, path) =>
         isRefused && method === 'GET' && path.includes('/resource.k8s.io/') ? refusal : 'pass',
       ),

@@ -114,7 +114,7 @@ describe('defaults and where options come from', () => {
 
   test('pods with ResourceClaims are ignored where Karpenter does it, and as the cluster is otherwise', () => {
     const ignores = (...args: readonly string[]) => settings(args).ignoreDraRequests
-    assert.equal(ignores(), 'auto')
+    assert.equal(ignores(), false)
     assert.equal(ignores('--compatibility=karpenter'), true)
     assert.equal(ignores('--compatibility=karpenter', '--ignore-dra-requests=auto'), true)
     assert.equal(ignores('--compatibility=karpenter', '--ignore-dra-requests=false'), false)

@@ -157,9 +157,8 @@ function surgeScope(text: string): Settings['surgeOnDrain'] {
 }
 
 /** Karpenter ignores DRA by default. */
-function ignoresDevices(text: string, isCompatible: boolean): Settings['ignoreDraRequests'] {
-  if (text === 'auto') return isCompatible || 'auto'
-  return text === 'true'
+function ignoresDevices(text: string, isCompatible: boolean): boolean {
+  return text === 'auto' ? isCompatible : text === 'true'
 }
 
 function overruled(gates: readonly string[]): OptionWarning {
