@@ -132,7 +132,7 @@ async function main(): Promise<number> {
   const failed = await againAlone(failedFirst, given)
   for (const { file } of failed) say(`FAILED: ${file}`)
   const [version = ''] = versions
-  if (given.isRecorded && version !== '')
+  if (given.isRecorded && version !== '' && !interrupted.signal.aborted)
     recordRun({
       version,
       date: new Date(clock.now()).toISOString().slice(0, 10),
