@@ -93,16 +93,18 @@ function isPlayed(name: string): boolean {
   return isCore || (minor >= testedMinors.newest && !onDemand.has(name))
 }
 
-const usage = `Usage: npm run conformance -- [--kubernetes MINOR] [--record] [--test-name-pattern PATTERN] [FILE ...]
+const usage = `Usage: npm run conformance -- [--kubernetes MINOR|newest|oldest] [--record] [--test-name-pattern PATTERN] [FILE ...]
 
   FILE          a file of conformance/suite without .test.ts; without any: all but those that are on demand, and what
                 concerns versions on older ones
-  --kubernetes  a minor version with pinned modules, such as 1.37; TENON_KUBERNETES does the same
+  --kubernetes  a minor version with pinned modules, such as 1.37; TENON_KUBERNETES does the same. With newest or oldest
+                the ends of the tested range, if they are built; otherwise the default, or nothing
   --record      writes the result into docs/versions.md
 `
 
 interface Arguments {
   readonly files: readonly string[]
+  readonly isSkipped: boolean
   readonly isRecorded: boolean
   /** Passed to `node --test`. */
   readonly ofTests: readonly string[]
@@ -116,6 +118,7 @@ interface Arguments {
 async function main(): Promise<number> {
   const given = readArguments()
   if (given === undefined) return 2
+  if (given.isSkipped) return 0
   const missing = missingBinaries(controlPlaneComponents, process.env)
   if (missing.length > 0 && findGo(process.env) === undefined) return withoutGo(new GoMissingError(missing))
   // Before the lanes start, or each of them would build.
@@ -226,10 +229,11 @@ function readArguments(): Arguments | undefined {
     if (strange !== undefined) throw new Error(`there is no file ${strange}.test.ts in conformance/suite`)
     if (values.record === true && positionals.length > 0)
       throw new Error('--record is for the whole suite, without names of files')
-    if (values.kubernetes !== undefined) process.env['TENON_KUBERNETES'] = values.kubernetes
+    const isSkipped = values.kubernetes !== undefined && !chooseMinor(values.kubernetes)
     const pattern = values['test-name-pattern']
     return {
       files: positionals,
+      isSkipped,
       isRecorded: values.record === true,
       ofTests: pattern === undefined ? [] : [`--test-name-pattern=${pattern}`],
     }
@@ -237,6 +241,19 @@ function readArguments(): Arguments | undefined {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n${usage}`)
     return undefined
   }
+}
+
+/** A build takes ten minutes, for which no change waits. @returns whether anything is played. */
+function chooseMinor(given: string): boolean {
+  const minor = given === 'newest' || given === 'oldest' ? `1.${testedMinors[given]}` : given
+  const environment = { ...process.env, TENON_KUBERNETES: minor }
+  if (minor !== given && missingBinaries(controlPlaneComponents, environment).length > 0) {
+    const instead = given === 'newest' ? 'the default is played instead' : 'nothing is played'
+    say(`Kubernetes ${minor} is not built (npm run conformance -- --kubernetes ${minor}): ${instead}`)
+    return given === 'newest'
+  }
+  process.env['TENON_KUBERNETES'] = minor
+  return true
 }
 
 function suiteFiles(wanted: readonly string[]): string[] {

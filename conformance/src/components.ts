@@ -43,6 +43,8 @@ export const controlPlaneComponents: readonly ComponentName[] = [
   'kubectl',
 ]
 
+/** With the minor that is built where no other one is named. */
+const defaultFolder = 'kubernetes'
 const modulesFolder = fileURLToPath(new URL('../control-plane/', import.meta.url))
 
 /** A minor version of Kubernetes that is not pinned, or no version at all. */
@@ -52,10 +54,16 @@ export class UnknownMinorError extends Error {
 
 /**
  * The folder with the pinned modules of Kubernetes.
- * @param minor such as `1.34`; undefined for the one that every change is tested with.
+ * @param minor such as `1.34`; undefined for the default.
  */
 function kubernetesFolder(minor: string | undefined): string {
-  if (minor === undefined || minor === '') return 'kubernetes'
+  if (minor === undefined || minor === '') return defaultFolder
+  if (
+    readFileSync(join(modulesFolder, defaultFolder, 'go.mod'), 'utf8').includes(
+      `k8s.io/kubernetes v${minor}.`,
+    )
+  )
+    return defaultFolder
   const folder = `kubernetes-${minor}`
   const folders = readdirSync(modulesFolder)
   if (folders.includes(folder)) return folder

@@ -5,6 +5,7 @@ import { globSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { loadYaml } from '@kubernetes/client-node'
+import { testedMinors } from '@tenon/api'
 import { SystemClock } from '@tenon/runtime'
 import { repositoryRoot } from '../../build/repository-root.ts'
 import { ensureBinaries } from '../src/binaries.ts'
@@ -138,6 +139,8 @@ describe('workflows', () => {
     const steps = [...textOf('.ci/run').matchAll(/^step \w+ (.+)$/gm)]
     assert.ok(steps.length >= 6)
     for (const [, command = ''] of steps) assert.ok(run.includes(command), `test.yml lacks: ${command}`)
+    for (const minor of [testedMinors.oldest, testedMinors.newest])
+      assert.ok(run.includes(`npm run conformance -- --kubernetes 1.${minor} kubernetes`), `1.${minor}`)
   })
 
   test('the release finds the values that it replaces in the charts', () => {
