@@ -44,6 +44,13 @@ export type { ObjectEvent, ObjectReader } from './answers/object.ts'
 export type { ObjectRef } from './model/object-ref.ts'
 export type { Action, ActionPort, ActionRequest, PlannedAction, Target } from './actions/request.ts'
 export { type ConsoleServer, serveConsole } from './server/console-server.ts'
+export {
+  type OpenedPages,
+  serveTeamConsole,
+  type TeamConsoleOptions,
+  type TeamConsoleServer,
+  type TokenReview,
+} from './server/team-server.ts'
 export type { FollowedCluster } from './server/followed-cluster.ts'
 export { followSnapshots, snapshotView } from './server/snapshot-view.ts'
 export { followCluster } from './sources/live.ts'

@@ -10,6 +10,7 @@ export {
   type ClientReviews,
   createAccessReviews,
   createClientReviews,
+  reviewSelf,
 } from './client/access-reviews.ts'
 export {
   createKubeClient,

@@ -18,6 +18,8 @@ export interface ListenOptions {
   readonly port: number
   /** Rejects a request by its headers, before its body is read: a client without authentication cannot send one. */
   readonly refuses?: (head: HttpRequest) => HttpResponse | undefined
+  /** A header that was sent twice is joined by commas, so that a handler sees it; otherwise the first one counts. */
+  readonly joinDuplicateHeaders?: boolean
 }
 
 /** A certificate in PEM, with its chain, and its key. */
@@ -86,7 +88,8 @@ export async function serveHttp(
   const { createServer } = require('node:http') as typeof http
   const { guard } = options
   const port = new GuardedPort(handler, guard ?? usualGuard, options)
-  const server = createServer(timeoutsOf(guard), port.answer)
+  const { joinDuplicateHeaders = false } = options
+  const server = createServer({ ...timeoutsOf(guard), joinDuplicateHeaders }, port.answer)
   // Connections that are being answered count in addition to those that are waiting.
   if (guard !== undefined) server.maxConnections = 2 * guard.connections
   return await listen(server, 'http', options, port)
@@ -105,7 +108,12 @@ export async function serveHttps(handler: HttpHandler, options: HttpsOptions): P
     key: privateKey.reveal(),
   })
   const server = createServer(
-    { ...timeoutsOf(guard), handshakeTimeout: 10_000, ...pem(options) },
+    {
+      ...timeoutsOf(guard),
+      joinDuplicateHeaders: options.joinDuplicateHeaders ?? false,
+      handshakeTimeout: 10_000,
+      ...pem(options),
+    },
     port.answer,
   )
   if (guard !== undefined) server.maxConnections = 2 * guard.connections

@@ -6,6 +6,8 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 export interface ClusterFlags {
   readonly kubeconfig?: string
   readonly context?: string
+  /** Of a user of `tenon console --serve`, in place of the credentials of the kubeconfig; not a flag. */
+  readonly token?: string
   /** Milliseconds; 0: no limit. */
   readonly requestTimeout?: number
   readonly verbosity?: number

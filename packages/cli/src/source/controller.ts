@@ -48,7 +48,7 @@ const usualNamespaces = ['kube-system', 'tenon', 'karpenter', 'tenon-system']
 
 /** Tries the address of the flags, then that of a loopback cluster, then the leader's pod. */
 export async function reachController(
-  flags: Pick<SourceFlags, 'controller'>,
+  flags: Pick<SourceFlags, 'controller' | 'token'>,
   connection: ClusterConnection | undefined,
   signal?: AbortSignal,
 ): Promise<Reached> {
@@ -62,6 +62,12 @@ export async function reachController(
   const { annotations = {}, namespace = '' } = lease.metadata
   const debugUrl = annotations[leaderAnnotations.url]
   if (debugUrl !== undefined) {
+    // Nobody asks there for the rights of the user; port-forward does.
+    if (flags.token !== undefined)
+      return {
+        kind: 'unreachable',
+        message: `the controller ${leader} runs outside of the cluster, where nobody knows your rights`,
+      }
     if (!isLoopback(connection.config.server) || !isLoopback(debugUrl))
       return {
         kind: 'unreachable',

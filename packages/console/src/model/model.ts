@@ -114,6 +114,12 @@ export class ConsoleModel {
     return ['nodes', 'nodeclaims', 'nodepools', 'pods', 'journal', 'decisions'].every(isKnown)
   }
 
+  /** Whether the model has something that is read with the rights of the user, such as `pods` or `journal`. */
+  hasRead(what: string): boolean {
+    // Prices and offerings are of the cloud, and without a controller both read and absent.
+    return what !== 'prices' && this.#read.has(what === 'nodegroups' ? 'groups' : what)
+  }
+
   /** Whether {@link takeChanges} has more rows to return. */
   get isBehind(): boolean {
     return this.#fleet.objects.isTouched

@@ -6,7 +6,7 @@ import { objectPath, objectText } from '../model/object-ref.ts'
 import { SearchButton, SearchDialog } from './parts/search.tsx'
 import { objectView, path, shownObject, startRouter, views } from './state/router.ts'
 import { startShowing } from './state/shown-children.ts'
-import { absences, header, nowMs, tick } from './state/store.ts'
+import { absences, header, nowMs, tick, user } from './state/store.ts'
 import { connection, cutBecause, cutSinceMs, startStream } from './state/stream.ts'
 import { CostView } from './views/cost.tsx'
 import { DecisionsView } from './views/decisions.tsx'
@@ -66,6 +66,11 @@ function Page(): JSX.Element {
             ))}
           </ul>
         </nav>
+        {user.value !== undefined && (
+          <span class="user" title={`What this user may see: ${user.value}`}>
+            {user.value}
+          </span>
+        )}
         <SearchButton />
       </header>
       <Notices />
@@ -100,8 +105,8 @@ function Notices(): JSX.Element | null {
   if (connection.value === 'expired')
     return (
       <p class="notice" role="alert">
-        The command that served this page has ended, or does not know this browser. Open the link that it
-        prints.
+        {cutBecause.value ??
+          'The command that served this page has ended, or does not know this browser. Open the link that it prints.'}
       </p>
     )
   if (connection.value === 'cut' && cutSinceMs.value !== undefined)

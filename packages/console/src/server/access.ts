@@ -9,7 +9,7 @@ export type Admission =
   | { readonly kind: 'admittedByToken'; readonly cookie: string }
   | { readonly kind: 'refused'; readonly status: 401 | 403; readonly message: string }
 
-type Head = Pick<HttpRequest, 'headers' | 'method' | 'path'>
+export type RequestHead = Pick<HttpRequest, 'headers' | 'method' | 'path'>
 
 /** Maximum number of known browsers; the oldest is dropped. */
 const mostSessions = 16
@@ -38,9 +38,9 @@ export class Access {
   }
 
   /** Why a request is rejected, by its headers alone; does not use up its token. */
-  refusalOf(request: Head): Extract<Admission, { kind: 'refused' }> | undefined {
+  refusalOf(request: RequestHead): Extract<Admission, { kind: 'refused' }> | undefined {
     const { headers, method } = request
-    const problem = siteProblem(headers, method)
+    const problem = siteProblem(headers, method, loopbackAddress)
     if (problem !== undefined) return { kind: 'refused', status: 403, message: problem }
     if (this.#isKnown(headers['cookie']) || this.#bringsToken(request)) return undefined
     return {
@@ -51,7 +51,7 @@ export class Access {
     }
   }
 
-  admit(request: Head): Admission {
+  admit(request: RequestHead): Admission {
     const refusal = this.refusalOf(request)
     if (refusal !== undefined) return refusal
     if (this.#isKnown(request.headers['cookie'])) return { kind: 'admitted' }
@@ -66,7 +66,7 @@ export class Access {
     }
   }
 
-  #bringsToken({ method, path }: Head): boolean {
+  #bringsToken({ method, path }: RequestHead): boolean {
     const given = method === 'GET' ? URL.parse(path, 'http://127.0.0.1')?.searchParams.get('token') : null
     return given !== null && given !== undefined && isSame(given, this.#token)
   }
@@ -78,17 +78,31 @@ export class Access {
   }
 }
 
+/** Where a browser may find the page. */
+export interface PageAddress {
+  /** For messages. */
+  readonly text: string
+  /** The page's origin at a `Host`; undefined if the page is not there. */
+  readonly originOf: (host: string) => string | undefined
+}
+
+export const loopbackAddress: PageAddress = {
+  text: '127.0.0.1 or localhost',
+  originOf: (host) =>
+    loopbackNames.has(host.replace(/:\d+$/, '').toLowerCase()) ? `http://${host}` : undefined,
+}
+
 /** Why a request does not come from this server's own page; undefined if it may. */
-function siteProblem(
-  headers: Readonly<Record<string, string | undefined>>,
+export function siteProblem(
+  headers: RequestHead['headers'],
   method: string,
+  address: PageAddress,
 ): string | undefined {
-  const host = headers['host'] ?? ''
-  // Accept only the loopback address: with DNS rebinding, a foreign page reaches it by another host name.
-  if (!loopbackNames.has(host.replace(/:\d+$/, '').toLowerCase()))
-    return 'the address has to be 127.0.0.1 or localhost'
+  // With DNS rebinding, a foreign page reaches this server by another host name.
+  const own = address.originOf(headers['host'] ?? '')
+  if (own === undefined) return `the address has to be ${address.text}`
   const origin = headers['origin']
-  if (origin !== undefined && origin !== `http://${host}`) return 'another site asks'
+  if (origin !== undefined && origin !== own) return 'another site asks'
   const site = headers['sec-fetch-site']
   const isNavigation = headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document'
   // A link on another site may lead here; without the token it shows nothing.

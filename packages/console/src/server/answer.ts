@@ -45,3 +45,13 @@ export function problem(status: number, message: string): HttpResponse {
 export function eventStream(body: AsyncIterable<string>): HttpResponse {
   return { status: 200, headers: { ...guarding, 'content-type': 'text/event-stream; charset=utf-8' }, body }
 }
+
+/** As plain text for somebody who opens an address, else as an error that the page shows. */
+export function refusal(
+  { status, message }: { readonly status: number; readonly message: string },
+  accept: string | undefined,
+): HttpResponse {
+  return accept?.includes('text/html') === true
+    ? answered(status, 'text/plain; charset=utf-8', `Tenon console: ${message}.\n`)
+    : problem(status, message)
+}

@@ -1,4 +1,4 @@
-/** SubjectAccessReviews, SelfSubjectAccessReviews and TokenReviews. */
+/** SubjectAccessReviews, SelfSubjectAccessReviews, SelfSubjectReviews and TokenReviews. */
 import { type AnswerCheck, isJsonFields, type Secret } from '@tenon/runtime'
 import type { KubeClientOptions } from './client.ts'
 import { Requester } from './requester.ts'
@@ -77,11 +77,16 @@ export interface ClientReviews {
   mayGet(path: string, subject: AccessSubject, signal?: AbortSignal): Promise<boolean>
 }
 
+interface ReviewedUser extends Partial<Omit<AccessSubject, 'user'>> {
+  readonly username?: string
+}
+
 interface TokenReview {
-  readonly status: {
-    readonly authenticated?: boolean
-    readonly user?: { readonly username?: string } & Partial<Omit<AccessSubject, 'user'>>
-  }
+  readonly status: { readonly authenticated?: boolean; readonly user?: ReviewedUser }
+}
+
+interface SelfReview {
+  readonly status: { readonly userInfo?: ReviewedUser }
 }
 
 const tokenGroup = 'authentication.k8s.io/v1'
@@ -101,9 +106,7 @@ export function createClientReviews(options: KubeClientOptions): ClientReviews {
         signal,
         check: tokenCheck,
       })
-      const { username: user = '', groups = [], uid, extra } = status.user ?? {}
-      if (status.authenticated !== true || user === '') return undefined
-      return { user, groups, ...(uid !== undefined && { uid }), ...(extra !== undefined && { extra }) }
+      return status.authenticated === true ? subjectOf(status.user) : undefined
     },
     mayGet: async (path, subject, signal) => {
       const { status } = await requester.json<Review>({
@@ -120,4 +123,36 @@ export function createClientReviews(options: KubeClientOptions): ClientReviews {
       return status.allowed
     },
   }
+}
+
+/**
+ * Who the API server takes the caller for; every authenticated user may ask it.
+ * @returns undefined for nobody: the request had no credentials.
+ * @throws KubeError without a valid answer, `unauthorized` if the server does not accept the credentials.
+ */
+export async function reviewSelf(
+  options: KubeClientOptions,
+  signal?: AbortSignal,
+): Promise<AccessSubject | undefined> {
+  const { status } = await new Requester(options).json<SelfReview>({
+    method: 'POST',
+    path: `/apis/${tokenGroup}/selfsubjectreviews`,
+    body: { apiVersion: tokenGroup, kind: 'SelfSubjectReview' },
+    contentType: 'application/json',
+    signal,
+    retry: 'read',
+    check: tokenCheck,
+  })
+  const subject = subjectOf(status.userInfo)
+  return subject?.user === 'system:anonymous' ? undefined : subject
+}
+
+function subjectOf({
+  username: user = '',
+  groups = [],
+  uid,
+  extra,
+}: ReviewedUser = {}): AccessSubject | undefined {
+  if (user === '') return undefined
+  return { user, groups, ...(uid !== undefined && { uid }), ...(extra !== undefined && { extra }) }
 }

@@ -8,16 +8,22 @@ import { KubeConfigError } from './kubeconfig-errors.ts'
 /** The folder of the service account's files. */
 const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount'
 
-/** The configuration of this pod, or `undefined` outside of a pod. */
+/**
+ * The configuration of this pod, or `undefined` outside of a pod.
+ * @param needsToken false if another token than that of the service account is used.
+ */
 export function inClusterContent(
   env: Readonly<Record<string, string | undefined>>,
-  folder = serviceAccountFolder,
+  {
+    folder = serviceAccountFolder,
+    needsToken = true,
+  }: { readonly folder?: string; readonly needsToken?: boolean } = {},
 ): KubeConfigContent | undefined {
   const host = env['KUBERNETES_SERVICE_HOST'] ?? ''
   const port = env['KUBERNETES_SERVICE_PORT'] ?? ''
   if (host === '' || port === '') return undefined
   const tokenFile = join(folder, 'token')
-  if (!existsSync(tokenFile)) {
+  if (needsToken && !existsSync(tokenFile)) {
     throw new KubeConfigError(
       `the pod has no service account token at ${tokenFile}: ` +
         'set automountServiceAccountToken: true, or name a file with --kubeconfig',

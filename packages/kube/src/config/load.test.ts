@@ -130,10 +130,13 @@ test('errors name the file, the context and what to do', () => {
 test('a pod is configured by its service account', () => {
   assert.equal(inClusterContent({}), undefined)
   const env = { KUBERNETES_SERVICE_HOST: 'fd00::1', KUBERNETES_SERVICE_PORT: '443' }
-  assert.throws(() => inClusterContent(env, join(folder, 'no-account')), /automountServiceAccountToken/)
+  assert.throws(
+    () => inClusterContent(env, { folder: join(folder, 'no-account') }),
+    /automountServiceAccountToken/,
+  )
   aFile('account/token', 'x')
   aFile('account/namespace', 'karpenter\n')
-  const content = inClusterContent(env, join(folder, 'account'))
+  const content = inClusterContent(env, { folder: join(folder, 'account') })
   assert.equal(content?.clusters[0]?.server, 'https://[fd00::1]:443')
   assert.equal(content.contexts[0]?.namespace, 'karpenter')
 })

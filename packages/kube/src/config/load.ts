@@ -17,6 +17,8 @@ export interface KubeConfigOptions {
   readonly context?: string
   /** The environment: `KUBECONFIG`, `HOME` and the variables of a pod. */
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Authenticates as the owner of this token; the credentials of the context are not read. */
+  readonly token?: string
   readonly clock?: Clock
 }
 
@@ -83,13 +85,14 @@ export function directKubeConfig(address: ServerAddress, clock?: Clock): LoadedK
 /** @param read reads the content again. */
 function loaded(
   content: KubeConfigContent,
-  options: Pick<KubeConfigOptions, 'clock' | 'context'>,
+  options: Pick<KubeConfigOptions, 'clock' | 'context' | 'token'>,
   read: () => KubeConfigContent,
 ): LoadedKubeConfig {
-  const selected = selectContext(content, options.context)
+  const { token } = options
+  const selected = selectContext(content, options.context, token)
   const { name, cluster, namespace } = selected
   const server = serverUrl(content, cluster)
-  const followed = new FollowedFiles(content.files, selected, () => selectContext(read(), name))
+  const followed = new FollowedFiles(content.files, selected, () => selectContext(read(), name, token))
   const newAccess = () =>
     new FollowedAccess(followed, (now) => newClusterAccess(withPlainHttp(now.cluster), now.user))
   const transport = new HttpTransport({ server, newAccess, clock: options.clock ?? new SystemClock() })
@@ -108,11 +111,11 @@ function loaded(
   }
 }
 
-function findContent({ kubeconfig, env }: KubeConfigOptions): KubeConfigContent {
+function findContent({ kubeconfig, env, token }: KubeConfigOptions): KubeConfigContent {
   if (kubeconfig !== undefined && kubeconfig !== '') return readKubeConfigFiles(kubeconfig, false)
   const listed = env['KUBECONFIG'] ?? ''
   if (listed !== '') return readKubeConfigFiles(listed, true)
-  const inCluster = inClusterContent(env)
+  const inCluster = inClusterContent(env, { needsToken: token === undefined })
   if (inCluster !== undefined) return inCluster
   const home = env['HOME'] ?? env['USERPROFILE'] ?? ''
   const file = join(home, '.kube', 'config')
@@ -129,7 +132,11 @@ interface SelectedContext {
   readonly namespace?: string
 }
 
-function selectContext(content: KubeConfigContent, wanted: string | undefined): SelectedContext {
+function selectContext(
+  content: KubeConfigContent,
+  wanted: string | undefined,
+  token: string | undefined,
+): SelectedContext {
   const { source, contexts, clusters, users } = content
   const names = contexts.map((context) => context.name).join(', ')
   const name = wanted ?? content.currentContext
@@ -148,7 +155,8 @@ function selectContext(content: KubeConfigContent, wanted: string | undefined): 
       `kubeconfig ${source}: context ${name} names the cluster ${context.cluster}, which is not there: add it under clusters`,
     )
   const { user: userName } = context as { readonly user?: string }
-  const user = users.find((candidate) => candidate.name === userName)
+  const user =
+    token === undefined ? users.find((candidate) => candidate.name === userName) : { name: 'token', token }
   if (user === undefined && userName !== undefined && userName !== '')
     throw new KubeConfigError(
       `kubeconfig ${source}: context ${name} names the user ${userName}, which is not there: add it under users`,

@@ -1,5 +1,11 @@
 /** Live data of the page: a snapshot, a controller alone, or a watched cluster (console.md 1). */
-import { ConsoleModel, type FollowedCluster, followSnapshots, snapshotView } from '@tenon/console'
+import {
+  ConsoleModel,
+  type FollowedCluster,
+  followSnapshots,
+  snapshotView,
+  type SourceEvent,
+} from '@tenon/console'
 import type { Clock } from '@tenon/runtime'
 import type { Io } from '../../io.ts'
 import { type ClusterConnection, hasCluster, onCluster } from '../../kubectl/connection.ts'
@@ -13,6 +19,13 @@ import { clusterObjects } from './objects.ts'
 const firstPictureMs = 10_000
 const lookMs = 50
 
+export interface Following {
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  /** Called if something that was read may no longer be read, so that the view has too much. */
+  readonly withdrawn?: () => void
+}
+
 /**
  * Follows the source until `signal` aborts.
  * @throws CliError or KubectlError if there is none.
@@ -20,8 +33,7 @@ const lookMs = 50
 export async function followedView(
   io: Io,
   flags: SourceFlags,
-  clock: Clock,
-  signal: AbortSignal,
+  { clock, signal, withdrawn = () => undefined }: Following,
 ): Promise<FollowedCluster> {
   const { controller, snapshot } = flags
   const own = { ...io, err: () => undefined, interrupted: AbortSignal.any([io.interrupted, signal]) }
@@ -31,7 +43,11 @@ export async function followedView(
   return await new Promise((resolve, reject) => {
     onCluster(own, flags, async (connection) => {
       const model = new ConsoleModel()
-      await followLive(own, flags, { connection, emit: (event) => model.apply(event) }, own.interrupted)
+      const emit = (event: SourceEvent) => {
+        if (event.kind === 'absent' && model.hasRead(event.what)) withdrawn()
+        model.apply(event)
+      }
+      await followLive(own, flags, { connection, emit }, own.interrupted)
       await filled(model, connection, own.interrupted)
       resolve({ view: model, objects: clusterObjects(connection) })
       await aborted(own.interrupted)

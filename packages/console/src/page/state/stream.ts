@@ -1,7 +1,7 @@
 /** The stream of changes; closed while the tab is hidden. */
 import { signal } from '@preact/signals'
 import type { PageChange, PagePicture } from '../../model/page-view.ts'
-import { applyChanges, applyPicture, tick } from './store.ts'
+import { applyChanges, applyPicture, tick, user } from './store.ts'
 
 /** `expired`: the server does not know this browser any more. */
 export type Connection = 'connecting' | 'live' | 'cut' | 'expired'
@@ -78,8 +78,12 @@ function heard(): void {
 /** EventSource does not report why a stream has ended, so another request with the same requirements finds out. */
 async function again(): Promise<void> {
   close()
-  const answer = await fetch('/api/savings').catch(() => undefined)
+  // Proxies that sign users in redirect what does not ask for JSON.
+  const headers = { accept: 'application/json' }
+  const answer = await fetch('/api/savings', { headers }).catch(() => undefined)
   if (answer?.status === 401) {
+    cutBecause.value =
+      user.value === undefined ? undefined : 'You are signed out. Reload the page to sign in again.'
     connection.value = 'expired'
     return
   }
