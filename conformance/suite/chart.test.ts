@@ -99,6 +99,15 @@ const goldens: Readonly<Record<string, Values>> = {
       endpointConfig: { interval: '15s' },
     },
     service: { annotations: { 'example.com/scrape': 'yes' } },
+    console: {
+      enabled: true,
+      url: 'https://tenon.example.com',
+      allowActions: true,
+      tokenHeader: 'X-Forwarded-Access-Token',
+      address: '127.0.0.1',
+      targetPort: 4180,
+      sidecarContainer: [{ name: 'oauth2-proxy', image: 'oauth2-proxy:1' }],
+    },
     podLabels: { tier: 'system' },
     podAnnotations: { 'example.com/log': 'json' },
     terminationGracePeriodSeconds: 10,
@@ -244,6 +253,25 @@ describe('the charts', () => {
       for (const path of documented)
         assert.notEqual(valueAt(loadYaml(yaml), path), undefined, `${path} has a default`)
     }
+  })
+
+  test('PGE-10 the page for a team has an account without rights and without a token', async () => {
+    const values: Values = { console: { enabled: true, url: 'https://tenon.example.com' } }
+    const added = (await objects(values)).filter(({ metadata }) => metadata.name.endsWith('-console'))
+    assert.deepEqual(added.map(({ kind }) => kind).toSorted(), ['Deployment', 'Service', 'ServiceAccount'])
+    const bound = (await objects(values)).filter(({ kind }) => kind.endsWith('Binding'))
+    assert.doesNotMatch(JSON.stringify(bound), /-console/)
+    const pod = (added.find(({ kind }) => kind === 'Deployment') as V1Deployment).spec?.template.spec
+    assert.equal(pod?.automountServiceAccountToken, false)
+    assert.doesNotMatch(JSON.stringify(pod?.volumes), /serviceAccountToken|secret/)
+    assert.doesNotMatch(JSON.stringify(pod), /--allow-actions/)
+    assert.match(await refusal({ console: { enabled: true } }), /console\.enabled needs console\.url/)
+    assert.match(await refusal({ console: { url: 'javascript:alert(1)' } }), /\/console\/url/)
+    const controllers = await only<{ readonly spec: { readonly selector: object } }>(
+      'PodDisruptionBudget',
+      values,
+    )
+    assert.doesNotMatch(JSON.stringify(controllers.spec.selector), /-console/)
   })
 
   test('a value that nobody knows, or that is wrong, is refused by name', async () => {
