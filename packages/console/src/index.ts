@@ -36,9 +36,11 @@ export {
 export type {
   ConsoleFacts,
   FieldHint,
+  FirstPool,
   ReadManifests,
   ReplayAnswer,
   ReplayedVariant,
+  StartAnswer,
 } from './answers/facts.ts'
 export type { ObjectEvent, ObjectReader } from './answers/object.ts'
 export type { ObjectRef } from './model/object-ref.ts'

@@ -1,5 +1,5 @@
 /** What `tenon init` reads from a cloud: the existing node groups of a cluster. It changes nothing. */
-import type { InstanceType, Node, NodeClass, ResourceType, Taint } from '@tenon/api'
+import type { InstanceType, Node, NodeClass, Requirement, ResourceType, Taint } from '@tenon/api'
 import type { KubeClient } from '@tenon/kube'
 import type { Clock, Logger } from '@tenon/runtime'
 
@@ -55,8 +55,10 @@ export interface SurveyModule {
   recognizes(node: Node): Recognition
   /** The kind of the node class to write. */
   readonly nodeClass: ResourceType<NodeClass>
-  /** `spec` of a node class for nodes of which only the instance type is known. */
+  /** `spec` of a node class for nodes of which only the instance type is known, or nothing (empty text). */
   nodeClassSpecOf(instanceType: string): object
+  /** Requirements of a first NodePool, for nodes of any use; default: only `on-demand`. */
+  readonly firstRequirements?: readonly Requirement[]
   /**
    * Reads the groups. What cannot be read is a remark, not an error, as nodes show the rest.
    * @throws ProviderSettingError for an invalid setting; a missing setting is a remark.

@@ -28,6 +28,8 @@ export interface GivenAnswer {
  * in a thread that serves others.
  */
 export interface AnswerPort {
+  /** Whether there is a recording to replay; absent: no. */
+  readonly mayReplay?: boolean
   /** @throws the reason of `signal` when it aborts. */
   answer(question: Question, signal: AbortSignal): Promise<GivenAnswer>
 }
@@ -40,6 +42,7 @@ export const copyQuestions: ReadonlySet<string> = new Set([
   'GET /api/cost',
   'GET /api/manifest',
   'GET /api/replay',
+  'GET /api/start',
   'POST /api/check',
   'POST /api/simulate',
 ])
@@ -84,6 +87,12 @@ export class Answers implements AnswerPort {
         return await this.#manifest(asked.get('nodepool') ?? '', signal)
       case 'GET /api/replay':
         return this.#facts.replay === undefined ? nothingToReplay : given(await this.#facts.replay(signal))
+      case 'GET /api/start':
+        return given(
+          (await this.#facts.start?.(() => this.#now(signal), signal)) ?? {
+            absent: 'nothing is known of clouds',
+          },
+        )
       case 'POST /api/check':
         return given({ problems: (await this.#facts.readManifests(body)).problems })
       case 'POST /api/simulate':

@@ -19,6 +19,20 @@ export interface ReadManifests {
   readonly problems: readonly TextProblem[]
 }
 
+/** A NodePool to begin with, and its node class. */
+export interface FirstPool {
+  /** The cloud, such as `My Cloud`. */
+  readonly title: string
+  readonly manifest: string
+  /** Creates what is in the manifest. */
+  readonly command: string
+  /** Name of a node class that exists, and is used. */
+  readonly nodeClass?: string
+}
+
+/** One NodePool for each cloud that the cluster may be in, or why there is none. */
+export type StartAnswer = { readonly pools: readonly FirstPool[] } | { readonly absent: string }
+
 /** A field that a manifest may have. */
 export interface FieldHint {
   /** Without indexes: items of lists are `[]`. */
@@ -62,6 +76,8 @@ export interface ConsoleFacts {
   cost(snapshot: Snapshot, by: string): Promise<object>
   /** What `tenon simulate` prints. */
   simulationText(simulation: Simulation): string
+  /** @param take takes a snapshot. */
+  start?(take: () => Promise<Snapshot>, signal: AbortSignal): Promise<StartAnswer>
   /** Plays the recording that the console was started with, if any. */
   replay?(signal: AbortSignal): Promise<ReplayAnswer>
 }

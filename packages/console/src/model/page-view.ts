@@ -14,6 +14,8 @@ export type PageChange = Exclude<ViewChange, { readonly table: TableName }> | Ta
 /** The last part of a picture, after the rows of the tables. */
 export type PagePicture = Omit<ConsoleView, TableName> & {
   readonly mayAct: boolean
+  /** Whether there is a recording to replay. */
+  readonly mayReplay: boolean
   /** Whose rights the picture is read with; absent: those of whoever started the command. */
   readonly user?: string
   /** Time of the server, in Unix milliseconds. */

@@ -3,7 +3,9 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { JSX } from 'preact'
 import { ageText } from './format.ts'
 import { objectPath, objectText } from '../model/object-ref.ts'
+import { Awaited } from './parts/answer.tsx'
 import { SearchButton, SearchDialog } from './parts/search.tsx'
+import { offeredViews } from './state/offered.ts'
 import { objectView, path, shownObject, startRouter, views } from './state/router.ts'
 import { startShowing } from './state/shown-children.ts'
 import { absences, header, nowMs, tick, user } from './state/store.ts'
@@ -57,7 +59,7 @@ function Page(): JSX.Element {
         </a>
         <nav aria-label="Views">
           <ul>
-            {views.map((view) => (
+            {offeredViews.value.map((view) => (
               <li key={view.path}>
                 <a href={view.path} {...(view.path === path.value && { 'aria-current': 'page' as const })}>
                   {view.title}
@@ -89,12 +91,7 @@ function Shown(): JSX.Element {
   const object = shownObject.value
   const View = Object.hasOwn(shown, path.value) ? shown[path.value] : undefined
   if (View === undefined) return <p>There is no such view. Choose one above.</p>
-  if (header.value === undefined)
-    return (
-      <p class="empty" role="status">
-        Waiting for the first picture…
-      </p>
-    )
+  if (header.value === undefined) return <Awaited what="the first picture of the cluster" />
   if (object !== undefined) return <ObjectView key={objectPath(object)} of={object} />
   return <View key={path.value} />
 }
@@ -147,4 +144,7 @@ function Absences(): JSX.Element | null {
 startShowing()
 startRouter()
 startStream()
-render(<Page />, document.querySelector('#page') as HTMLElement)
+const root = document.querySelector('#page') as HTMLElement
+// What stood there while the script was loaded.
+root.replaceChildren()
+render(<Page />, root)

@@ -107,9 +107,10 @@ export class ConsolePages {
       // A first picture contains all changes so far, and no other page needs them.
       if (this.#shown !== undefined && changes.length > 0) this.#log.add(changes.map(pageChange))
       this.#shown = live
-      const { actions, user } = this.#options
+      const { actions, copies, user } = this.#options
       return pictureParts(pageView(live.view(nowMs)), {
         mayAct: actions !== undefined,
+        mayReplay: copies.mayReplay === true,
         nowMs,
         ...(user !== undefined && { user }),
       })

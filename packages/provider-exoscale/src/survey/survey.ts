@@ -11,7 +11,7 @@ import type { Transport } from '@tenon/runtime'
 import { ExoscaleClient } from '../api/client.ts'
 import { HttpsTransport } from '../api/https-transport.ts'
 import type { InstancePool, SksCluster } from '../api/types.ts'
-import { parseProviderId } from '../identifiers.ts'
+import { exoscaleLabels, parseProviderId } from '../identifiers.ts'
 import { readNodeGroupSettings } from '../api/node-group-settings.ts'
 import { exoscaleNodeClassKind } from '../nodeclass/types.ts'
 import { nodeClassSpecOf, nodepoolGroup, poolGroup } from './groups.ts'
@@ -27,6 +27,10 @@ export function surveyModuleOver(
     recognizes: ({ spec }) => (parseProviderId(spec?.providerID).kind === 'instance' ? 'instance' : 'none'),
     nodeClass: exoscaleNodeClassKind,
     nodeClassSpecOf,
+    firstRequirements: [
+      { key: exoscaleLabels.family, operator: 'In', values: ['standard', 'cpu', 'memory'] },
+      { key: exoscaleLabels.size, operator: 'NotIn', values: ['micro', 'tiny'] },
+    ],
     survey: async (dependencies, signal) => {
       try {
         return await read(dependencies, connect, signal)

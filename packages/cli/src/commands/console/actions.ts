@@ -5,7 +5,7 @@ import { runPause, runResume } from '../pause/run.ts'
 import type { Io } from '../../io.ts'
 import { onCluster } from '../../kubectl/connection.ts'
 import { type ActionFlags, commandOf } from './action-command.ts'
-import { changeCommand, changed, poolChanges } from './apply-manifest.ts'
+import { changeCommand, changed, objectChanges } from './apply-manifest.ts'
 import { drained, setUnschedulable } from './drain.ts'
 
 const types = {
@@ -37,7 +37,7 @@ async function applying(
   const changes = await onCluster(
     io,
     flags,
-    async (connection) => await poolChanges(io, connection, manifest),
+    async (connection) => await objectChanges(io, connection, manifest),
   )
   return {
     command: changes.map((change) => changeCommand(change, flags)).join('\n'),

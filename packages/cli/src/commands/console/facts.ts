@@ -55,6 +55,11 @@ export function consoleFacts(given: QuietIo, source: ConsoleSource): ConsoleFact
     manifestText,
     cost: async (taken, by) => costOf(taken, by as CostDimension),
     simulationText,
+    start: async (take, signal) => {
+      const { startAnswer } = await import('./start.ts')
+      const interrupted = AbortSignal.any([io.interrupted, signal])
+      return await startAnswer({ ...io, interrupted }, source, take)
+    },
     ...(trace !== undefined && { replay: async () => await replayedRecording(io, trace, variant) }),
   }
 }

@@ -25,7 +25,7 @@ async function anApi(t: TestContext) {
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
-    return { status: answer.status, body: (await answer.json()) as unknown }
+    return { status: answer.status, body: await answer.json() }
   }
   const admin = async (method: string, path: string, body?: object) =>
     await request(users[0]?.user.token ?? '', method, path, body)

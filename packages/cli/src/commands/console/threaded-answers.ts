@@ -24,20 +24,20 @@ const graceMs = 1000
  * runs once.
  */
 export class ThreadedAnswers implements AnswerPort {
+  readonly mayReplay: boolean
   readonly #copies: AnswerThread
   readonly #replays: AnswerThread
-  readonly #hasRecording: boolean
   readonly #ended = new AbortController()
   #replayed: Promise<GivenAnswer> | undefined
 
   constructor(data: AnswerThreadData, clock: Clock) {
     this.#copies = new AnswerThread(data, clock)
     this.#replays = new AnswerThread(data, clock)
-    this.#hasRecording = data.source.trace !== undefined
+    this.mayReplay = data.source.trace !== undefined
   }
 
   async answer(question: Question, signal: AbortSignal): Promise<GivenAnswer> {
-    if (question.path === '/api/replay' && !this.#hasRecording) return nothingToReplay
+    if (question.path === '/api/replay' && !this.mayReplay) return nothingToReplay
     if (question.path !== '/api/replay') return await this.#copies.answer(question, signal)
     const replayed = (this.#replayed ??= this.#replay(question))
     return await Promise.race([replayed, aborted(signal)])

@@ -16,9 +16,12 @@ type Stage =
 export function ActionButton({
   request,
   children,
+  isPrimary = false,
 }: {
   readonly request: ActionRequest
   readonly children: string
+  /** Whether it is what most users come for. */
+  readonly isPrimary?: boolean
 }): JSX.Element | null {
   const [stage, setStage] = useState<Stage>()
   if (!mayAct.value) return null
@@ -40,7 +43,7 @@ export function ActionButton({
   }
   return (
     <>
-      <button type="button" onClick={show}>
+      <button type="button" class={isPrimary ? 'primary' : undefined} onClick={show}>
         {children}…
       </button>
       {stage !== undefined && (

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ComponentChildren, JSX } from 'preact'
 import { ask } from '../state/questions.ts'
+import { tick } from '../state/store.ts'
 
 /** The state of a request to the server. */
 export type Asked<T> =
@@ -73,18 +74,17 @@ function useSlow(value: number, everyMs: number): number {
 /** Renders the answer, or its state. */
 export function Answer<T>({
   asked,
+  awaits,
   children,
 }: {
   readonly asked: Asked<T>
+  /** What is asked for, such as `the offerings of each NodePool`. */
+  readonly awaits?: string
   readonly children: (answer: T) => ComponentChildren
 }): JSX.Element {
   switch (asked.kind) {
     case 'waiting':
-      return (
-        <p class="empty" role="status">
-          Asking…
-        </p>
-      )
+      return <Awaited what={awaits} />
     case 'failed':
       return (
         <p class="failure" role="alert">
@@ -94,4 +94,17 @@ export function Answer<T>({
     case 'answered':
       return <>{children(asked.answer)}</>
   }
+}
+
+/** Says what is awaited, and for how long already (page.md 2). */
+export function Awaited({ what }: { readonly what: string | undefined }): JSX.Element {
+  const [since] = useState(() => Date.now())
+  const seconds = Math.max(0, Math.floor((Math.max(tick.value, since) - since) / 1000))
+  return (
+    <p class="empty awaited">
+      <span role="status">{what === undefined ? 'Asking' : `Waiting for ${what}`}…</span>
+      {/* Not announced each second. */}
+      {seconds > 0 && <span class="quiet"> {seconds} s</span>}
+    </p>
+  )
 }

@@ -6,6 +6,8 @@ import { Answer, useAnswer } from './answer.tsx'
 import { Command } from './copy.tsx'
 import { Sentence } from './object-link.tsx'
 
+const nouns = { pod: 'pod', node: 'node', nodepool: 'NodePool' } as const
+
 /** What `tenon explain` says about an object. */
 export function Explanation({
   kind,
@@ -26,7 +28,7 @@ export function Explanation({
     10_000,
   )
   return (
-    <Answer asked={asked}>
+    <Answer asked={asked} awaits={`the explanation of this ${nouns[kind]}`}>
       {(answer) => ('gone' in answer ? <p class="empty">{answer.gone}</p> : <Explained {...answer} />)}
     </Answer>
   )

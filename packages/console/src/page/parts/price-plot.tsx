@@ -39,7 +39,9 @@ export function PricePlot(): JSX.Element {
           ))}
         </fieldset>
       </div>
-      <Answer asked={asked}>{(history) => <Plot history={history} ms={range.ms} />}</Answer>
+      <Answer asked={asked} awaits="the prices of the past">
+        {(history) => <Plot history={history} ms={range.ms} />}
+      </Answer>
     </>
   )
 }

@@ -30,6 +30,8 @@ export const problems = signal<readonly Problem[]>([])
 export const absences = signal<readonly Absent[]>([])
 /** Whether actions are allowed. */
 export const mayAct = signal(false)
+/** Whether there is a recording to replay. */
+export const mayReplay = signal(false)
 /** Whose rights the picture is read with, of a page for a team. */
 export const user = signal<string | undefined>(undefined)
 /** The server's clock minus that of the browser, in milliseconds. */
@@ -87,6 +89,7 @@ export function applyPicture(rows: readonly PageChange[], picture: PagePicture):
   clockSkewMs.value = picture.nowMs - Date.now()
   mayAct.value = picture.mayAct
   user.value = picture.user
+  mayReplay.value = picture.mayReplay
   problems.value = picture.problems
   absences.value = picture.absent
   setHeader(picture.header)

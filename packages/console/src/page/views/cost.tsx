@@ -66,7 +66,9 @@ export function CostView(): JSX.Element {
           </button>
         )}
       </div>
-      <Answer asked={asked}>{(cost) => <Cost cost={cost} />}</Answer>
+      <Answer asked={asked} awaits="the price of each instance and its shares">
+        {(cost) => <Cost cost={cost} />}
+      </Answer>
       <section>
         <h2>Over time</h2>
         <PricePlot />

@@ -8,7 +8,7 @@ import type { Relations } from '../../model/relations.ts'
 import type { DecisionRow, PodOnNode } from '../../model/view.ts'
 import { amountText, priceText } from '../format.ts'
 import { PauseButton } from '../parts/act.tsx'
-import { type Asked, useAnswer } from '../parts/answer.tsx'
+import { type Asked, Awaited, useAnswer } from '../parts/answer.tsx'
 import { CopyButton } from '../parts/copy.tsx'
 import { Explanation } from '../parts/explanation.tsx'
 import { Name } from '../parts/name.tsx'
@@ -30,7 +30,12 @@ export function ObjectView({ of: ref }: { readonly of: ObjectRef }): JSX.Element
   const row = rowFor(ref)
   return (
     <>
-      <Notice waiting={asked.kind === 'waiting'} text={notice} />
+      {asked.kind === 'waiting' && <Awaited what={objectText(ref)} />}
+      {notice !== undefined && (
+        <p class="failure" role="status">
+          {notice}
+        </p>
+      )}
       <Chain of={ref} relations={relations} pods={pods?.all} />
       {row !== undefined && (
         <p>
@@ -53,21 +58,6 @@ export function ObjectView({ of: ref }: { readonly of: ObjectRef }): JSX.Element
       {read && <Labels object={read} />}
       {read && <Yaml text={read.yaml} />}
     </>
-  )
-}
-
-function Notice({
-  waiting,
-  text,
-}: {
-  readonly waiting: boolean
-  readonly text: string | undefined
-}): JSX.Element | null {
-  if (!waiting && text === undefined) return null
-  return (
-    <p class={waiting ? 'empty' : 'failure'} role="status">
-      {waiting ? 'Asking…' : text}
-    </p>
   )
 }
 

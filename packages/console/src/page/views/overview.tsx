@@ -11,6 +11,7 @@ import { ShareBar } from '../parts/bar.tsx'
 import { Name } from '../parts/name.tsx'
 import { NodeLink, ObjectLink, Sentence } from '../parts/object-link.tsx'
 import { PricePlot } from '../parts/price-plot.tsx'
+import { Start } from '../parts/start.tsx'
 import { Table, type Column } from '../parts/table.tsx'
 import { Age, isOtherDay, When } from '../parts/when.tsx'
 import { header, nowMs, problems, rowsOf, versionOf } from '../state/store.ts'
@@ -23,6 +24,7 @@ export function OverviewView(): JSX.Element {
   return (
     <>
       <Problems />
+      <Start />
       <div class="cards">
         <section class="card price" aria-label="Price now">
           <h2>Price now</h2>

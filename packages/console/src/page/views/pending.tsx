@@ -21,7 +21,7 @@ export function PendingView(): JSX.Element {
   const rows = rowsOf('pendingPods')
   return (
     <>
-      <Answer asked={asked}>
+      <Answer asked={asked} awaits="the reasons of pods that wait, and what would let them run">
         {({ asOf, groups }) => (
           <>
             <p class="quiet">

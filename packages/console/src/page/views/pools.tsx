@@ -9,6 +9,7 @@ import { Answer, useAnswer } from '../parts/answer.tsx'
 import { Filter, filterText } from '../parts/filter.tsx'
 import { Name } from '../parts/name.tsx'
 import { ObjectLink, Sentence } from '../parts/object-link.tsx'
+import { Start } from '../parts/start.tsx'
 import { Table, type Column } from '../parts/table.tsx'
 import { rowsOf, versionOf } from '../state/store.ts'
 
@@ -69,13 +70,9 @@ const groupColumns: readonly Column<GroupRow>[] = [
 function NodePools(): JSX.Element {
   const asked = useAnswer<PoolsAnswer>('/api/pools', versionOf('pools') + versionOf('claims'), 5000)
   return (
-    <Answer asked={asked}>
+    <Answer asked={asked} awaits="limits, budgets and offerings of the NodePools">
       {({ atMs, currency = '', pools }) =>
-        pools.length === 0 ? (
-          <p class="empty">There are no NodePools.</p>
-        ) : (
-          <Pools pools={pools} atMs={atMs} currency={currency} />
-        )
+        pools.length === 0 ? <Start /> : <Pools pools={pools} atMs={atMs} currency={currency} />
       }
     </Answer>
   )

@@ -14,7 +14,7 @@ const hourMs = 3_600_000
 export function ReplayView(): JSX.Element {
   const asked = useAnswer<ReplayAnswer | { readonly absent: string }>('/api/replay')
   return (
-    <Answer asked={asked}>
+    <Answer asked={asked} awaits="the recording, and its replay with each variant">
       {(answer) =>
         'absent' in answer ? (
           <p class="empty">There is nothing to replay: {answer.absent}</p>

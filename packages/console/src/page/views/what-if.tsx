@@ -7,6 +7,7 @@ import { ActionButton } from '../parts/act.tsx'
 import { Answer, type Asked, useAnswer } from '../parts/answer.tsx'
 import { saveText } from '../parts/copy.tsx'
 import { StepPlot } from '../parts/plot.tsx'
+import { Start } from '../parts/start.tsx'
 import { unifiedHunks } from '@tenon/api/unified-diff'
 import { askWith } from '../state/questions.ts'
 import { choose, chosen } from '../state/router.ts'
@@ -22,7 +23,7 @@ export function WhatIfView(): JSX.Element {
   const manifest = useAnswer<{ readonly text: string }>(
     name === undefined ? undefined : `/api/manifest?nodepool=${encodeURIComponent(name)}`,
   )
-  if (name === undefined) return <p class="empty">There are no NodePools.</p>
+  if (name === undefined) return <Start />
   return (
     <>
       <div class="controls">
@@ -37,7 +38,9 @@ export function WhatIfView(): JSX.Element {
           </select>
         </label>
       </div>
-      <Answer asked={manifest}>{({ text }) => <Editor key={name} name={name} original={text} />}</Answer>
+      <Answer asked={manifest} awaits="the manifest of the NodePool">
+        {({ text }) => <Editor key={name} name={name} original={text} />}
+      </Answer>
     </>
   )
 }
@@ -124,7 +127,9 @@ function Editor({ name, original }: { readonly name: string; readonly original: 
         {asked === undefined ? (
           <p class="empty">Change the manifest, then simulate.</p>
         ) : (
-          <Answer asked={asked}>{(answer) => <Outcome answer={answer} />}</Answer>
+          <Answer asked={asked} awaits="the decision with and without the change">
+            {(answer) => <Outcome answer={answer} />}
+          </Answer>
         )}
       </section>
     </div>

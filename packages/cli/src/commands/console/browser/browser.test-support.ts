@@ -84,6 +84,7 @@ export class Visit {
     await this.page.waitForFunction(
       () =>
         document.querySelector('h1') !== null &&
+        document.querySelector('.awaited') === null &&
         !/Asking…|Waiting for the first picture/.test(document.body.textContent ?? ''),
       undefined,
       { timeout: answerMs },

@@ -225,7 +225,7 @@ test('an answer that takes longer than it is until the next question is waited f
   })
   await page.clock.install()
   await page.locator('.top').getByRole('link', { name: 'Pods pending' }).click()
-  await page.getByText('Asking…').waitFor()
+  await page.getByText('Waiting for the reasons of pods that wait').waitFor()
   await asked.promise
   await page.clock.runFor(60_000)
   assert.equal(visit.requests.filter((each) => each === 'GET /api/pending').length, 1)

@@ -212,7 +212,7 @@ test('the page on a running cluster', { skip }, async (t) => {
       await visit.goTo('/')
       await page.keyboard.press('Tab')
       assert.equal(await focused(), 'Skip to the view')
-      for (const title of ['Map', 'Pods pending', 'Pools', 'Decisions', 'What if', 'Cost', 'Replay']) {
+      for (const title of ['Map', 'Pods pending', 'Pools', 'Decisions', 'What if', 'Cost']) {
         await page.locator('nav').getByRole('link', { name: title, exact: true }).focus()
         await page.keyboard.press('Enter')
         await page.getByRole('heading', { level: 1, name: title }).waitFor()
@@ -221,7 +221,7 @@ test('the page on a running cluster', { skip }, async (t) => {
         assert.match(await page.title(), new RegExp(`^${title}`))
       }
       await page.goBack()
-      await page.getByRole('heading', { level: 1, name: 'Cost' }).waitFor()
+      await page.getByRole('heading', { level: 1, name: 'What if' }).waitFor()
       await visit.goTo('/map')
       const canvas = page.getByRole('application')
       await canvas.focus()
