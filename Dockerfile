@@ -1,16 +1,17 @@
-# The controller alone: one program without dependencies, run by a pinned Node on a base without a shell.
-# Both images can be pinned by digest: --build-arg BUILD_IMAGE=node:24.21.0-bookworm-slim@sha256:…
+# The controller alone: one program without dependencies, run by a pinned Node on a few packages of Debian, without a shell.
+# What is in the image is pinned by package-lock.json and release/debian-packages.json; `npm run release` makes the same
+# files without Docker, by the commands and copies below. Only they decide: of BUILD_IMAGE nothing stays.
 ARG BUILD_IMAGE=node:24.21.0-bookworm-slim
-ARG BASE_IMAGE=gcr.io/distroless/cc-debian12:nonroot
 
 # The manifests of the packages alone: while they stay as they are, so do the installed packages.
-FROM ${BUILD_IMAGE} AS manifests
+FROM --platform=${BUILDPLATFORM} ${BUILD_IMAGE} AS manifests
 WORKDIR /src
 COPY packages packages
 COPY simulators simulators
 RUN find packages simulators -mindepth 2 -maxdepth 2 -not -name package.json -exec rm -r {} +
 
-FROM ${BUILD_IMAGE} AS build
+FROM --platform=${BUILDPLATFORM} ${BUILD_IMAGE} AS build
+ARG TARGETARCH
 WORKDIR /src
 COPY package.json package-lock.json .npmrc ./
 COPY --from=manifests /src/packages packages
@@ -19,15 +20,17 @@ COPY test/world/package.json test/world/
 COPY bench/package.json bench/
 COPY conformance/package.json conformance/
 RUN npm ci --no-audit --no-fund
-COPY LICENSE ./
+COPY release release
 COPY build build
+RUN node release/base.ts --arch ${TARGETARCH} --outdir dist/image/base
+COPY LICENSE ./
 COPY packages packages
 COPY simulators simulators
-RUN node build/bundle.ts --outdir /out
+RUN node build/bundle.ts --outdir dist/image/app
 
-FROM ${BASE_IMAGE}
-COPY --from=build /usr/local/bin/node /usr/local/bin/node
-COPY --from=build /out /app
+FROM scratch
+COPY --from=build /src/dist/image/base /
+COPY --from=build /src/dist/image/app /app
 # What manifests and charts of Cluster Autoscaler start, the latter from the working directory.
 COPY --from=build /src/build/cluster-autoscaler /cluster-autoscaler
 WORKDIR /

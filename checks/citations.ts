@@ -22,6 +22,7 @@ const searched = [
   'bench/',
   'build/',
   'checks/',
+  'release/',
   'docs/',
 ]
 const text = /\.(?:ts|js|mjs|md|yaml|json)$/

@@ -172,12 +172,14 @@ function relativeTargets(source: Source): readonly string[] {
     .map((target) => relative(root, resolve(root, dirname(source.path), target)))
 }
 
+/** The manifest of the repository has the version; tests carry the Dockerfile out. */
+const outsidePackages: ReadonlySet<string> = new Set(['package.json', 'release/dockerfile.ts'])
+
 function escapes(source: Source): readonly string[] {
   const own = `${source.path.split('/', 2).join('/')}/`
   return (
     relativeTargets(source)
-      // The version is in the manifest of the repository.
-      .filter((target) => !target.startsWith(own) && target !== 'package.json')
+      .filter((target) => !target.startsWith(own) && !outsidePackages.has(target))
       .map((target) => `${source.path}: ${target} belongs to another package; import that by its name`)
   )
 }

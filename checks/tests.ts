@@ -148,7 +148,9 @@ const counted = ['tests', 'suites', 'passed', 'failed', 'cancelled', 'skipped', 
 async function main(): Promise<number> {
   const options = process.argv.slice(2).filter((argument) => argument.startsWith('-'))
   const words = process.argv.slice(2).filter((argument) => !argument.startsWith('-'))
-  const files = globSync(['{packages,simulators,test}/*/src/**/*.test.ts', 'checks/*.test.ts'], { cwd: root })
+  const files = globSync(['{packages,simulators,test}/*/src/**/*.test.ts', '{checks,release}/*.test.ts'], {
+    cwd: root,
+  })
     .map((file) => file.replaceAll('\\', '/'))
     // checks/browser.ts runs those, in Chromium.
     .filter((file) => !file.includes('/browser/'))

@@ -8,10 +8,10 @@ import { promisify } from 'node:util'
 import { karpenterKinds, type NodeClaim } from '@tenon/api'
 import { createKubeClient, loadKubeConfig } from '@tenon/kube'
 import { SystemClock } from '@tenon/runtime'
+import { dockerStages } from '../../../release/dockerfile.ts'
 import {
   contextFilter,
   copiesFromContext,
-  dockerStages,
   ignorePatterns,
   replayBuild,
   repositoryRoot,
@@ -54,11 +54,11 @@ spec:
 `
 
 test('the image is made of pinned images, runs as nobody, and has what its build needs', async () => {
-  const [args = [], selection = [], build = [], image = []] = await dockerStages()
+  const [args = [], selection = [], build = [], image = []] = dockerStages()
   const images = args.map(({ name, text }) => [name, ...text.split('=')])
   assert.deepEqual(
     images.map(([name, variable]) => `${name} ${variable}`),
-    ['ARG BUILD_IMAGE', 'ARG BASE_IMAGE'],
+    ['ARG BUILD_IMAGE'],
   )
   for (const [, , initial = ''] of images) assert.match(initial, /^[\w./-]+:(?!latest)[\w.-]+$/)
   const manifest = JSON.parse(await readFile(join(repositoryRoot, 'package.json'), 'utf8'))
@@ -77,6 +77,7 @@ test('the image is made of pinned images, runs as nobody, and has what its build
   assert.deepEqual(texts('ENTRYPOINT'), [
     '["/usr/local/bin/node", "--max-semi-space-size=4", "/app/tenon.mjs"]',
   ])
+  assert.deepEqual(texts('FROM'), ['scratch'])
   assert.ok(texts('COPY').every((text) => text.startsWith('--from=build ')))
 
   const sources = copiesFromContext(build).flatMap((each) => each.sources)

@@ -1,33 +1,12 @@
 /** The Dockerfile read and carried out without Docker, as far as that goes. */
 import { execFile } from 'node:child_process'
-import { cp, mkdir, readdir, readFile, symlink } from 'node:fs/promises'
+import { cp, mkdir, readdir, readFile, rename, symlink } from 'node:fs/promises'
 import { join, matchesGlob, relative, resolve } from 'node:path'
 import { promisify } from 'node:util'
+import { dockerStages, imageRecipe, type Instruction } from '../../../../release/dockerfile.ts'
 
 const run = promisify(execFile)
 export const repositoryRoot: string = resolve(import.meta.dirname, '../../../..')
-
-/** One instruction, such as `COPY` with `LICENSE ./`. */
-export interface Instruction {
-  readonly name: string
-  readonly text: string
-}
-
-/** The stages of the Dockerfile; what stands before the first is in a stage of its own. */
-export async function dockerStages(): Promise<readonly (readonly Instruction[])[]> {
-  const lines = (await readFile(join(repositoryRoot, 'Dockerfile'), 'utf8')).split('\n')
-  const stages: Instruction[][] = [[]]
-  for (const line of lines) {
-    const [, name, text] = /^([A-Z]+) +(.*\S)\s*$/.exec(line) ?? []
-    if (name === undefined || text === undefined) {
-      if (line !== '' && !line.startsWith('#')) throw new Error(`not an instruction of one line: ${line}`)
-      continue
-    }
-    if (name === 'FROM') stages.push([])
-    stages.at(-1)?.push({ name, text })
-  }
-  return stages
-}
 
 /** Sources and destination of a `COPY` from the build context. */
 function copied(text: string): { readonly sources: readonly string[]; readonly to: string } {
@@ -64,12 +43,12 @@ export async function ignorePatterns(): Promise<readonly string[]> {
 }
 
 /**
- * Carries out the build stage in `folder`: what is copied, and the last `RUN`. In place of `npm ci`, which
+ * Carries out the build stage in `folder`: what is copied, and the bundle. In place of `npm ci`, which
  * would fetch everything again, the packages installed here are linked, and the workspaces as npm links them.
  * @returns the folder that the image gets.
  */
 export async function replayBuild(folder: string): Promise<string> {
-  const [, , build = []] = await dockerStages()
+  const [, , build = []] = dockerStages()
   const isIgnored = contextFilter(await ignorePatterns())
   const source = join(folder, 'src')
   for (const { sources, to } of copiesFromContext(build)) {
@@ -82,11 +61,11 @@ export async function replayBuild(folder: string): Promise<string> {
     }
   }
   await linkPackages(source)
-  const command = build.findLast(({ name }) => name === 'RUN')?.text ?? ''
-  const [program, ...args] = command.replace('/out', join(folder, 'out')).split(' ')
-  if (program !== 'node') throw new Error(`the last RUN should run node: ${command}`)
-  await run(process.execPath, args, { cwd: source })
-  return join(folder, 'out')
+  const bundle = imageRecipe().commands.find(([script]) => script === 'build/bundle.ts') ?? []
+  await run(process.execPath, bundle, { cwd: source })
+  const image = join(folder, 'out')
+  await rename(join(source, bundle.at(-1) ?? ''), image)
+  return image
 }
 
 async function linkPackages(source: string): Promise<void> {
