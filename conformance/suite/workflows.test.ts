@@ -83,7 +83,7 @@ function npmScripts(line: string): string[] {
 function paths(text: string): string[] {
   return (
     text.match(
-      /(?<![\w./-])(?:\.\/)?(?:\.ci|\.github|build|charts|checks|conformance|packages)\/[\w.*/-]+/g,
+      /(?<![\w./-])(?:\.\/)?(?:\.ci|\.github|build|charts|checks|conformance|packages|release)\/[\w.*/-]+/g,
     ) ?? []
   )
 }
@@ -99,7 +99,7 @@ describe('workflows', () => {
   })
 
   test('the linter accepts each, and refuses a faulty one', () => {
-    assert.deepEqual([...texts.keys()].toSorted(), ['nightly.yml', 'release.yml', 'test.yml'])
+    assert.deepEqual([...texts.keys()].toSorted(), ['nightly.yml', 'release.yml', 'security.yml', 'test.yml'])
     for (const [file, text] of texts) assert.deepEqual(lint(text), { code: 0, problems: '' }, file)
     const refused = lint(faulty)
     assert.equal(refused.code, 1)
@@ -143,19 +143,15 @@ describe('workflows', () => {
       assert.ok(run.includes(`npm run conformance -- --kubernetes 1.${minor} kubernetes`), `1.${minor}`)
   })
 
-  test('the release finds the values that it replaces in the charts', () => {
-    const release = texts.get('release.yml') ?? ''
-    for (const line of ['    repository: tenon', "    digest: ''"]) {
-      assert.ok(release.includes(`s|^${line}\\$|`), line)
-      for (const chart of ['tenon', 'karpenter']) {
-        const values = textOf(`charts/${chart}/values.yaml`)
-        assert.equal(values.split('\n').filter((other) => other === line).length, 1, `${chart}: ${line}`)
-      }
-    }
-    const line = '  repository: tenon'
-    assert.ok(release.includes(`s|^${line}\\$|`), line)
-    const values = textOf('charts/cluster-autoscaler/values.yaml').split('\n')
-    assert.equal(values.filter((other) => other === line).length, 1)
+  test('each action is pinned by its commit, and updates are proposed for all that is pinned', () => {
+    for (const [file, text] of texts)
+      for (const [line] of text.matchAll(/^.*\buses: (?!\.\/).*$/gm))
+        assert.match(line, /uses: [\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/, file)
+    const { updates } = loadYaml<{ readonly updates: readonly { readonly 'package-ecosystem': string }[] }>(
+      textOf('.github/dependabot.yml'),
+    )
+    const ecosystems = updates.map((update) => update['package-ecosystem'])
+    assert.deepEqual(ecosystems.toSorted(), ['docker', 'github-actions', 'gomod', 'npm'])
   })
 
   test('issue forms have what the forge asks for', () => {
