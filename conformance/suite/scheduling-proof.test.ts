@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict'
 import { dirname } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
+import { honoursNominations } from '@tenon/api'
 import { SeededRandom, SystemClock } from '@tenon/runtime'
 import { Autoscaler } from '../src/scheduling-proof/autoscaler.ts'
 import { Field } from '../src/scheduling-proof/field.ts'
@@ -133,8 +134,17 @@ describe(`scheduling proof, seed ${seed}`, () => {
 
   function testOneDecision(what: string, rounds: readonly Round[], label = ''): void {
     let outcome: Outcome | undefined
+    // Pods of several kinds may then end up in each other's way, and those that are left get a node.
+    const mayStray = () => rounds.length > 1 && !honoursNominations(controlPlane.minor)
 
     test(`VER-9 ${what}: the first decision's nodes hold every pod`, async (context) => {
+      if (mayStray()) {
+        const free = await play(context, rounds, { label })
+        assertConverged(free)
+        const [planned = 0] = free.launches
+        assert.ok(free.nodes <= planned + 1, free.account)
+        return
+      }
       outcome = await play(context, rounds, { decisions: 1, isOneDecision: plannedPlacement, label })
       const { refused, unbound, launches, nodes, account } = outcome
       assert.deepEqual(refused, {}, 'the first decision has a place for every pod')
@@ -143,7 +153,8 @@ describe(`scheduling proof, seed ${seed}`, () => {
       assert.deepEqual(autoscaler.complaints, [])
     })
 
-    test(`VER-9 ${what}: later decisions launch nothing`, () => {
+    test(`VER-9 ${what}: later decisions launch nothing`, (context) => {
+      if (mayStray()) return context.skip('the scheduler does not know of the plan')
       assert.ok(outcome !== undefined && outcome.passes >= 2, 'a pass saw pods whose nodes were on their way')
       assert.deepEqual(outcome.disowned, {}, outcome.account)
     })
