@@ -9,6 +9,5 @@ export {
   hoursPerMonth,
 } from './cost/cost.ts'
 export { ofKind, type PricedInstance, pricedInstances, PriceList } from './cost/priced.ts'
-export { ownerOf, type Owner } from './cost/owner.ts'
 export { roundedParts } from './cost/rounding.ts'
 export { type SpentGroup, spentReport, type SpentReport } from './cost/spent.ts'

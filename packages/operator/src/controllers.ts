@@ -19,6 +19,7 @@ import {
   podGroupsOf,
   provisioningRequestsOf,
   quotasOf,
+  spendNotesOf,
 } from './composition/extensions.ts'
 import { observingProvisionerOf, provisionerOf } from './composition/provisioning.ts'
 import type { NodeExplainer } from './disruption/explain.ts'
@@ -124,6 +125,7 @@ function controllerSpecs(parts: Assembly, sweep: SweepGuard): Specs {
   const measuring = [
     ...poolPricing(caches, state, measured(parts, 'state.pricing').provider, metrics, logger),
     ...metricsSpecs(parts),
+    ...spendNotesOf(parts),
   ]
   const observing = observedDisruptionOf(disruptionParts, claimSources).disruption
   const specs = [
@@ -247,6 +249,7 @@ function observerSpecs(parts: Assembly): Specs {
     ...(overlays === undefined ? [] : [nodeOverlays({ ...parts, client: unwrittenConditions }, overlays)]),
     ...poolPricing(caches, state, measured(parts, 'state.pricing').provider, metrics, logger),
     ...metricsSpecs(parts),
+    ...spendNotesOf(parts),
     seenNodes,
     disruption,
     ...buffering.specs,

@@ -24,9 +24,11 @@ export type {
   JournalNote,
   JournalPods,
   JournalPrices,
+  JournalShare,
+  JournalSpend,
   JournalWaiting,
+  JournalWorkload,
 } from './journal/entry.ts'
-export { podsNoted } from './journal/entry.ts'
 export { entryFrom, lineOf } from './journal/entry.ts'
 export { nodeOffering } from './disruption/catalogue.ts'
 export { priceShares } from './extensions/capacitybuffer/figures.ts'

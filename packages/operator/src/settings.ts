@@ -128,6 +128,8 @@ export interface Policy {
   readonly reducesMetrics: boolean
   /** Only observes while another controller writes NodeClaims of the same NodePools. */
   readonly standsBack: boolean
+  /** The journal notes every hour what instances cost, and for whom (page.md 2). */
+  readonly notesSpend: boolean
 }
 
 const policies: Readonly<Record<Settings['compatibility'], Policy>> = {
@@ -147,6 +149,7 @@ const policies: Readonly<Record<Settings['compatibility'], Policy>> = {
     repeatsLess: true,
     reducesMetrics: true,
     standsBack: true,
+    notesSpend: true,
   },
   karpenter: {
     learns: false,
@@ -164,6 +167,7 @@ const policies: Readonly<Record<Settings['compatibility'], Policy>> = {
     repeatsLess: false,
     reducesMetrics: false,
     standsBack: false,
+    notesSpend: false,
   },
 }
 

@@ -8,6 +8,8 @@ import {
   type KubeObject,
   labels,
   type Offering,
+  type Owner,
+  ownerOf,
   ownValue,
   parseResources,
   type Pod,
@@ -18,7 +20,6 @@ import {
 } from '@tenon/api'
 import { nodeOffering } from '@tenon/operator/objects'
 import type { Snapshot } from '../snapshot/snapshot.ts'
-import { ownerOf, type Owner } from './owner.ts'
 
 /** A pod and its requests. */
 export interface PricedPod {

@@ -4,6 +4,7 @@ import {
   kinds,
   labels,
   type NodePool,
+  ownerOf,
   ownValue,
   type PersistentVolume,
   type PersistentVolumeClaim,
@@ -12,7 +13,6 @@ import {
 } from '@tenon/api'
 import { budgetsOf, doNotDisrupt, isHeldByBudget, isPausedByBudget } from '@tenon/operator/objects'
 import { ofKind } from '../cost/priced.ts'
-import { ownerOf } from '../cost/owner.ts'
 import type { ReportedCluster, ReportedNode } from './cluster.ts'
 
 export const holdKinds = ['budget', 'doNotDisrupt', 'nodePool', 'localVolume'] as const

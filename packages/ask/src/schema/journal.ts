@@ -4,10 +4,14 @@ import type {
   JournalInstance,
   JournalPods,
   JournalPrices,
+  JournalShare,
+  JournalSpend,
   JournalWaiting,
+  JournalWorkload,
 } from '@tenon/operator'
 import type { PrintedEntry } from '../explain/documents.ts'
 import {
+  byName,
   count,
   decimal,
   type Fields,
@@ -40,6 +44,7 @@ const fields: Fields<PrintedEntry> = {
     failure: 'an instance was not launched, or a NodeClaim not deleted',
     brake: 'disruption or launches were paused or resumed',
     rollout: 'a rollout was paused, halted or resumed',
+    spend: 'what instances cost, and for whom; every hour',
     seen: 'what another autoscaler and the scheduler did while this controller only observed',
   }),
   reason: text('in UpperCamel, such as Underutilized'),
@@ -49,7 +54,20 @@ const fields: Fields<PrintedEntry> = {
   nodes: list(text(), 'as nodeClaims'),
   replacements: optional(list(text(), 'NodeClaims that come in place of those')),
   pods: optional(
-    object<JournalPods>({ count: count(), names: list(text(), 'the first few, as namespace/name') }),
+    object<JournalPods>({
+      count: count(),
+      names: list(text(), 'the first few, as namespace/name'),
+      workloads: optional(
+        list(
+          object<JournalWorkload>({
+            namespace: text(),
+            workload: text('such as deployment/web'),
+            pods: count(),
+          }),
+          'those with the most pods',
+        ),
+      ),
+    }),
   ),
   pricePerHour: optional(
     object<JournalPrices>(
@@ -68,6 +86,24 @@ const fields: Fields<PrintedEntry> = {
     object<JournalWaiting>(
       { seconds: decimal(), plannedSeconds: optional(decimal()) },
       'how long pods have waited for a node, summed, and would have by the launch that was decided',
+    ),
+  ),
+  spend: optional(
+    list(
+      object<JournalSpend>({
+        nodePool: text(),
+        pricePerHour: decimal('of its instances with a known price'),
+        unpriced: count('instances without one'),
+        shares: list(
+          object<JournalShare>({
+            namespace: text('empty for the smallest workloads together'),
+            workload: text('such as deployment/web; empty for the rest of a namespace'),
+            pricePerHour: decimal(),
+            labels: optional(byName(text())),
+          }),
+          'by what pods request; the rest is idle',
+        ),
+      }),
     ),
   ),
   decision: optional(text('the decision, command or launch that it belongs to')),

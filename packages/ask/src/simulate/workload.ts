@@ -1,7 +1,6 @@
 /** A workload as a whole: its pods, where one more would run, and its price (page.md 3). */
-import { counted, type KubeObject, type Pod, priceText, type PricePerHour } from '@tenon/api'
+import { counted, type KubeObject, ownerOf, type Pod, priceText, type PricePerHour } from '@tenon/api'
 import { costReport } from '../cost/cost.ts'
-import { ownerOf } from '../cost/owner.ts'
 import { pricedInstances } from '../cost/priced.ts'
 import { asOf, type AsOf } from '../explain/as-of.ts'
 import { gathered, type PodGroup } from '../explain/gathered.ts'

@@ -36,14 +36,42 @@ test('verdicts on nodes and the journal keep their times and prices, and lose al
           nodes: ['secretnode'],
           nodeClaims: ['secretclaim'],
           replacements: ['secretnext'],
-          pods: { count: 1, names: ['shop/secretpod'] },
+          pods: {
+            count: 1,
+            names: ['shop/secretpod'],
+            workloads: [{ namespace: 'secretshop', workload: 'deployment/secretweb', pods: 1 }],
+          },
           pricePerHour: { before: 2, after: 1 },
+        },
+        {
+          id: 's',
+          at: '2026-11-26T11:00:00Z',
+          kind: 'spend',
+          reason: 'Spend',
+          message: 'secretpool',
+          nodes: [],
+          nodeClaims: [],
+          spend: [
+            {
+              nodePool: 'secretpool',
+              pricePerHour: 1,
+              unpriced: 0,
+              shares: [
+                {
+                  namespace: 'secretshop',
+                  workload: 'deployment/secretweb',
+                  pricePerHour: 1,
+                  labels: { secretkey: 'secretteam' },
+                },
+              ],
+            },
+          ],
         },
       ],
     },
     'key',
   )
-  assert.doesNotMatch([...snapshotLines(snapshot)].slice(-3).join('\n'), /secret/)
+  assert.doesNotMatch([...snapshotLines(snapshot)].slice(-4).join('\n'), /secret/)
   const [entry] = snapshot.journal
   assert.equal(entry?.nodes[0], snapshot.nodeDecisions[0]?.node)
   assert.deepEqual(entry?.pricePerHour, { before: 2, after: 1 })

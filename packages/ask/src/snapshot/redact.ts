@@ -137,7 +137,16 @@ export function redacted(snapshot: Snapshot, key: string): Snapshot {
 /** Drops the message: it contains names, and the reason is enough. */
 function redactedEntry(redactor: Redactor, entry: JournalEntry): JournalEntry {
   const named = (names: readonly string[]): readonly string[] => names.map((name) => redactor.name(name))
-  const { nodeClaims, nodePool, nodes, pods, reason, replacements } = entry
+  const { nodeClaims, nodePool, nodes, pods, reason, replacements, spend } = entry
+  const { workloads } = pods ?? {}
+  const renamed = <T extends { readonly namespace: string; readonly workload: string }>(each: T): T => {
+    const [kind = '', name = ''] = each.workload.split('/')
+    return {
+      ...each,
+      namespace: redactor.name(each.namespace),
+      workload: name === '' ? '' : `${kind}/${redactor.name(name)}`,
+    }
+  }
   return {
     ...entry,
     message: reason,
@@ -145,7 +154,23 @@ function redactedEntry(redactor: Redactor, entry: JournalEntry): JournalEntry {
     nodes: named(nodes),
     ...(nodePool !== undefined && { nodePool: redactor.name(nodePool) }),
     ...(replacements && { replacements: named(replacements) }),
-    ...(pods && { pods: { ...pods, names: pods.names.map((key) => named(key.split('/')).join('/')) } }),
+    ...(pods && {
+      pods: {
+        ...pods,
+        names: pods.names.map((key) => named(key.split('/')).join('/')),
+        ...(workloads && { workloads: workloads.map(renamed) }),
+      },
+    }),
+    ...(spend && {
+      spend: spend.map((each) => ({
+        ...each,
+        nodePool: redactor.name(each.nodePool),
+        // Labels are left out.
+        shares: each.shares.map(({ namespace, pricePerHour, workload }) =>
+          renamed({ namespace, workload, pricePerHour }),
+        ),
+      })),
+    }),
   }
 }
 

@@ -85,7 +85,7 @@ export function sealed(line: string): string {
 }
 
 /** @returns the line without its checksum; undefined if the checksum does not match. */
-function unsealed(bytes: Uint8Array): string | undefined {
+export function unsealed(bytes: Uint8Array): string | undefined {
   const text = new TextDecoder().decode(bytes)
   const seal = sealPattern.exec(text)
   if (seal === null) return undefined

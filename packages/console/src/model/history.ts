@@ -21,8 +21,8 @@ export class History {
   add(entries: readonly JournalEntry[]): void {
     this.#isKnown = true
     for (const entry of entries) {
-      // What others did stands in the objects themselves.
-      if (entry.kind === 'seen' || this.table.get(entry.id) !== undefined) continue
+      // What others did stands in the objects themselves, and what was spent is no decision.
+      if (entry.kind === 'seen' || entry.kind === 'spend' || this.table.get(entry.id) !== undefined) continue
       this.table.set(entry)
       this.#entries.push(entry)
     }

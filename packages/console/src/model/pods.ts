@@ -1,6 +1,14 @@
 /** The pods of a cluster: their requests per node, and the pending ones. */
-import { accumulate, controllerOf, type KubeObject, type Pod, podRequests, type Resources } from '@tenon/api'
-import { type Owner, ownerOf } from '@tenon/ask/cost'
+import {
+  accumulate,
+  controllerOf,
+  type KubeObject,
+  type Owner,
+  ownerOf,
+  type Pod,
+  podRequests,
+  type Resources,
+} from '@tenon/api'
 import type { ObjectRef } from './object-ref.ts'
 import type { PodCounts } from './view.ts'
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Container, type Pod, podRequests } from '@tenon/api'
-import { ownerOf } from '@tenon/ask'
+import { type Container, ownerOf, type Pod, podRequests } from '@tenon/api'
 import { assert as holds, boolean, constantFrom, option, property, record, tuple } from 'fast-check'
 import { PodTrimmer } from './trim.ts'
 

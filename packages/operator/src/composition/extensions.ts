@@ -17,6 +17,7 @@ import { GroupController } from '../extensions/podgroup/controller.ts'
 import { GroupDiscovery } from '../extensions/podgroup/discovery.ts'
 import { GroupReport } from '../extensions/podgroup/report.ts'
 import { SilentMembers } from '../extensions/podgroup/silent-members.ts'
+import { SpendNotes } from '../extensions/spend/spend-notes.ts'
 import { ProvisioningRequests } from '../extensions/provisioningrequest/controller.ts'
 import { Nominator } from '../placement/nominator.ts'
 
@@ -84,6 +85,11 @@ export function podDeletionCostsOf(parts: Assembly): readonly RunnableSpec[] {
   if (!parts.settings.podDeletionCost) return []
   const readers = { candidates: new CandidateFinder(parts), catalogue: new CatalogueReader(parts) }
   return [new PodDeletionCosts({ ...parts, ...readers })]
+}
+
+/** Nothing in the compatibility mode. */
+export function spendNotesOf(parts: Assembly): readonly RunnableSpec[] {
+  return policyOf(parts.settings).notesSpend ? [new SpendNotes(parts)] : []
 }
 
 export function nominatorOf(parts: Assembly): Nominator {

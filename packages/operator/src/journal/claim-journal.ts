@@ -1,6 +1,5 @@
 import { counted, labels, type NodeClaim, type Pod, type PricePerHour } from '@tenon/api'
 import type { ClusterState } from '../state/cluster-state.ts'
-import { keyOf } from '../state/pods/pods.ts'
 import { type JournalNote, type JournalPrices, podsNoted, upperCamel } from './entry.ts'
 import type { Journal } from './journal.ts'
 
@@ -32,7 +31,7 @@ export class ClaimJournal {
       message: `NodeClaim ${name} was created${forPods}`,
       nodePool,
       nodeClaims: [name],
-      ...(pods.length > 0 && { pods: podsNoted(pods.map(({ metadata }) => keyOf(metadata))) }),
+      ...(pods.length > 0 && { pods: podsNoted(pods) }),
       pricePerHour: { before: 0, ...(pricePerHour !== undefined && { after: pricePerHour }) },
       ...(decision !== undefined && { decision }),
     })
@@ -72,19 +71,28 @@ export class ClaimJournal {
    * @param pods number of pods that move because of it.
    */
   deleting(claim: NodeClaim, reason: string, pods: number): void {
-    const before = this.#state.poolCosts.priceOf(claim)
     this.#note(claim, {
       kind: 'removal',
       reason: upperCamel(reason),
       message: `NodeClaim ${claim.metadata.name} was deleted`,
       pods: { count: pods, names: [] },
-      pricePerHour: { ...(before !== undefined && { before }), after: 0 },
+      pricePerHour: this.#pricesBefore(claim),
     })
   }
 
   gone(claim: NodeClaim): void {
     const message = `NodeClaim ${claim.metadata.name} and its instance are gone`
-    this.#note(claim, { kind: 'removed', reason: 'Terminated', message })
+    this.#note(claim, {
+      kind: 'removed',
+      reason: 'Terminated',
+      message,
+      pricePerHour: this.#pricesBefore(claim),
+    })
+  }
+
+  #pricesBefore(claim: NodeClaim): JournalPrices {
+    const before = this.#state.poolCosts.priceOf(claim)
+    return { ...(before !== undefined && { before }), after: 0 }
   }
 
   #pricesAfter(claim: NodeClaim): JournalPrices {

@@ -1,12 +1,13 @@
 /** Entries of the journal: what the leader did, why, and what it costs. As lines, one JSON object each. */
-import { isKnownPrice, isRecord } from '@tenon/api'
+import { isKnownPrice, isRecord, ownerOf, type Pod } from '@tenon/api'
+import { keyOf } from '../state/pods/pods.ts'
 
 /**
  * `decision`: a scheduling pass. `launch`: a NodeClaim was created. `launched`, `registered`, `initialized`: how
  * far it has come. `move`: a command has begun that removes or replaces nodes. `refusal`: a command was not begun,
  * or given up. `removal`: a NodeClaim was deleted. `removed`: it and its instance are gone. `failure`: a launch or a
  * removal failed. `brake`: voluntary disruption or launches were paused or resumed. `rollout`: a rollout was halted or
- * resumed. `seen`: while this process only observes, what another autoscaler and the scheduler did (adoption.md 2).
+ * resumed. `spend`: what instances cost at this time, and for whom (page.md 2). `seen`: while this process only observes, what another autoscaler and the scheduler did (adoption.md 2).
  */
 const journalKinds = [
   'decision',
@@ -21,6 +22,7 @@ const journalKinds = [
   'failure',
   'brake',
   'rollout',
+  'spend',
   'seen',
 ] as const
 
@@ -30,6 +32,36 @@ export interface JournalPods {
   readonly count: number
   /** The first few, as `namespace/name`. */
   readonly names: readonly string[]
+  /** Those with the most pods; absent where only names are known. */
+  readonly workloads?: readonly JournalWorkload[]
+}
+
+export interface JournalWorkload {
+  readonly namespace: string
+  /** Such as `deployment/web`. */
+  readonly workload: string
+  readonly pods: number
+}
+
+/** What the instances of a NodePool cost per hour, in the currency of the entry. */
+export interface JournalSpend {
+  readonly nodePool: string
+  /** Of the instances with a known price, which includes what no pod requests. */
+  readonly pricePerHour: number
+  /** Instances without one. */
+  readonly unpriced: number
+  /** By what pods request; the largest. */
+  readonly shares: readonly JournalShare[]
+}
+
+export interface JournalShare {
+  /** Empty for what the smallest workloads have together. */
+  readonly namespace: string
+  /** Such as `deployment/web`; empty for the rest of a namespace. */
+  readonly workload: string
+  readonly pricePerHour: number
+  /** Of its pods; absent where an earlier entry has them. */
+  readonly labels?: Readonly<Record<string, string>>
 }
 
 /** Prices per hour before and after, in the provider's currency. 0: nothing costs money; undefined: unknown. */
@@ -70,6 +102,8 @@ export interface JournalNote {
   /** Nodes that exist, in the order of {@link nodeClaims} or {@link nodes}, or those that an observed plan launches. */
   readonly instances?: readonly JournalInstance[]
   readonly waiting?: JournalWaiting
+  /** Of all NodePools with instances. */
+  readonly spend?: readonly JournalSpend[]
   /** Id of the decision or the command that this belongs to; of pods that were seen, that of the launch. */
   readonly decision?: string
   /** Decided, but not carried out. */
@@ -106,12 +140,34 @@ export function entryOf(
     nodes: nodes.slice(0, mostNames),
     ...(replacements !== undefined && { replacements: replacements.slice(0, mostNames) }),
     ...(instances !== undefined && { instances: instances.slice(0, mostNames) }),
-    ...((note.pricePerHour ?? instances) !== undefined && currency !== undefined && { currency }),
+    ...((note.pricePerHour ?? instances ?? note.spend) !== undefined &&
+      currency !== undefined && { currency }),
   }
 }
 
-export function podsNoted(keys: readonly string[]): JournalPods {
-  return { count: keys.length, names: keys.slice(0, 5) }
+const mostPodNames = 5
+const mostWorkloads = 5
+
+export function podsNoted(pods: readonly Pod[]): JournalPods {
+  const counts = new Map<string, JournalWorkload>()
+  for (const pod of pods) {
+    const at = workloadName(pod)
+    const key = `${at.namespace}/${at.workload}`
+    counts.set(key, { ...at, pods: (counts.get(key)?.pods ?? 0) + 1 })
+  }
+  const workloads = [...counts.values()].toSorted((a, b) => b.pods - a.pods).slice(0, mostWorkloads)
+  return { ...podKeysNoted(pods.map(({ metadata }) => keyOf(metadata))), workloads }
+}
+
+/** @param keys `namespace/name` of each pod. */
+export function podKeysNoted(keys: readonly string[]): JournalPods {
+  return { count: keys.length, names: keys.slice(0, mostPodNames) }
+}
+
+/** The workload of a pod as journal entries name it. */
+export function workloadName(pod: Pod): Pick<JournalWorkload, 'namespace' | 'workload'> {
+  const { kind, name } = ownerOf(pod)
+  return { namespace: pod.metadata.namespace ?? 'default', workload: `${kind.toLowerCase()}/${name}` }
 }
 
 const journalApiVersion = 'tenon.sh/v1alpha1'
@@ -172,6 +228,7 @@ function ownFields(found: Found): Omit<JournalEntry, 'kind' | 'id' | 'at'> {
   const pods = podsOf(found['pods'])
   const pricePerHour = pricesOf(found['pricePerHour'])
   const waiting = waitingOf(found['waiting'])
+  const spend = records(found['spend'])?.flatMap(spendOf)
   return {
     reason: text(found['reason']) ?? '',
     message: text(found['message']) ?? '',
@@ -185,6 +242,7 @@ function ownFields(found: Found): Omit<JournalEntry, 'kind' | 'id' | 'at'> {
     ...(pricePerHour !== undefined && { pricePerHour }),
     ...(Array.isArray(found['instances']) && { instances: found['instances'].map(instanceOf) }),
     ...(waiting !== undefined && { waiting }),
+    ...(spend !== undefined && { spend }),
     ...(found['observed'] === true && { observed: true }),
   }
 }
@@ -224,7 +282,49 @@ function names(value: unknown): readonly string[] {
 function podsOf(value: unknown): JournalPods | undefined {
   if (!isRecord(value)) return undefined
   const count = amount(value['count'])
-  return count === undefined ? undefined : { count, names: names(value['names']) }
+  const workloads = records(value['workloads'])?.flatMap((each) => {
+    const [namespace, workload, pods] = [
+      text(each['namespace']),
+      text(each['workload']),
+      amount(each['pods']),
+    ]
+    return namespace === undefined || workload === undefined || pods === undefined
+      ? []
+      : [{ namespace, workload, pods }]
+  })
+  return count === undefined
+    ? undefined
+    : { count, names: names(value['names']), ...(workloads !== undefined && { workloads }) }
+}
+
+function spendOf(value: Found): readonly JournalSpend[] {
+  const [nodePool, pricePerHour] = [text(value['nodePool']), price(value['pricePerHour'])]
+  if (nodePool === undefined || pricePerHour === undefined) return []
+  const shares = records(value['shares']) ?? []
+  return [
+    { nodePool, pricePerHour, unpriced: amount(value['unpriced']) ?? 0, shares: shares.flatMap(shareOf) },
+  ]
+}
+
+function shareOf(value: Found): readonly JournalShare[] {
+  const [namespace, workload, pricePerHour] = [
+    text(value['namespace']),
+    text(value['workload']),
+    price(value['pricePerHour']),
+  ]
+  if (namespace === undefined || workload === undefined || pricePerHour === undefined) return []
+  const { labels } = value
+  return [{ namespace, workload, pricePerHour, ...(isRecord(labels) && { labels: textsOf(labels) }) }]
+}
+
+function textsOf(record: Found): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(record).flatMap(([key, value]) => (typeof value === 'string' ? [[key, value]] : [])),
+  )
+}
+
+function records(value: unknown): readonly Found[] | undefined {
+  return Array.isArray(value) ? value.filter(isRecord) : undefined
 }
 
 function pricesOf(value: unknown): JournalPrices | undefined {

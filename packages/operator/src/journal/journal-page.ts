@@ -1,4 +1,7 @@
-/** `GET /debug/journal?since=1h&follow=true`: entries as JSON lines, oldest first. */
+/**
+ * `GET /debug/journal?since=1h&follow=true`: entries as JSON lines, oldest first. With `stored=true` those of earlier processes
+ * too, as far as `--journal-path` has them; these are not followed.
+ */
 import { parseDuration } from '@tenon/api'
 import { type Clock, type HttpRequest, type HttpResponse, oneChunk } from '@tenon/runtime'
 import type { Journal } from './journal.ts'
@@ -26,7 +29,11 @@ export function journalPage(
       ),
     }
   const body =
-    query.get('follow') === 'true' ? followed(journal, sinceMs, signal) : chunks(journal.lines(sinceMs))
+    query.get('stored') === 'true'
+      ? everything(journal, sinceMs, signal)
+      : query.get('follow') === 'true'
+        ? followed(journal, sinceMs, signal)
+        : chunks(journal.lines(sinceMs))
   return { status: 200, headers: { 'content-type': 'application/x-ndjson' }, body }
 }
 
@@ -47,6 +54,32 @@ async function* chunks(lines: Iterable<string>): AsyncGenerator<string, void, un
     part = []
   }
   if (part.length > 0) yield textOf(part)
+}
+
+/** What is on disk, then what is not written yet. */
+async function* everything(
+  journal: Journal,
+  sinceMs: number,
+  signal: AbortSignal = new AbortController().signal,
+): AsyncGenerator<string, void, undefined> {
+  let [part, lastMs]: [string[], number] = [[], sinceMs]
+  for await (const line of journal.stored?.(signal) ?? []) {
+    const atMs = timeOfLine(line)
+    if (!(atMs >= sinceMs)) continue
+    lastMs = Math.max(lastMs, atMs)
+    part.push(line)
+    if (part.length < linesPerChunk) continue
+    yield textOf(part)
+    part = []
+  }
+  if (part.length > 0) yield textOf(part)
+  // Readers know entries by their id.
+  yield* chunks(journal.lines(lastMs))
+}
+
+/** Without parsing the line; NaN if it has no time. */
+function timeOfLine(line: string): number {
+  return Date.parse(/"at":"([^"]*)"/.exec(line)?.[1] ?? '')
 }
 
 async function* followed(

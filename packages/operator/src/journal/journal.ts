@@ -9,7 +9,9 @@ export interface Noted {
 const mebibyte = 1024 * 1024
 const mostBytes = 16 * mebibyte
 /** Share of failures and refusals: many of them must not displace other entries. */
-const mostTroubleBytes = 4 * mebibyte
+const mostTroubleBytes = 3 * mebibyte
+/** Share of what was spent: a week of a hundred workloads, noted every hour. */
+const mostSpendBytes = 2 * mebibyte
 /** The same failure or refusal is not added again within this time. */
 const repeatedMs = 10 * 60_000
 const mostRepeated = 10_000
@@ -18,8 +20,9 @@ const mostRepeated = 10_000
 export class Journal {
   readonly #clock: Pick<Clock, 'now'>
   readonly #currency: () => string | undefined
-  readonly #deeds = new LineRing(mostBytes - mostTroubleBytes)
+  readonly #deeds = new LineRing(mostBytes - mostTroubleBytes - mostSpendBytes)
   readonly #troubles = new LineRing(mostTroubleBytes)
+  readonly #spend = new LineRing(mostSpendBytes)
   /** When a failure or refusal was added last, by its text; in milliseconds. */
   readonly #repeated = new Map<string, number>()
   readonly #followers = new Set<(noted: Noted) => void>()
@@ -76,6 +79,9 @@ export class Journal {
     }
   }
 
+  /** Lines that outlive the process, and with them those of now; absent without `--journal-path`. */
+  stored: ((signal: AbortSignal) => AsyncIterable<string>) | undefined
+
   /** Adds an entry of an earlier process, before those of this one. */
   restore(entry: JournalEntry, line: string): void {
     this.#ringOf(entry).add({ atMs: Date.parse(entry.at), order: this.#order++, line })
@@ -83,14 +89,20 @@ export class Journal {
 
   /** Lines of the entries since a time, oldest first. */
   *lines(sinceMs = Number.NEGATIVE_INFINITY): Generator<string, void, undefined> {
-    const troubles = this.#troubles.since(sinceMs)
-    let trouble = nextOf(troubles)
-    for (const deed of this.#deeds.since(sinceMs)) {
-      for (; trouble !== undefined && trouble.order < deed.order; trouble = nextOf(troubles))
-        yield trouble.line
-      yield deed.line
+    const rings = [this.#deeds, this.#troubles, this.#spend].map((ring) => {
+      const rest = ring.since(sinceMs)
+      return { rest, next: nextOf(rest) }
+    })
+    for (;;) {
+      let first = rings[0]
+      for (const ring of rings)
+        if (ring.next !== undefined && !(ring.next.order > (first?.next?.order ?? Number.POSITIVE_INFINITY)))
+          first = ring
+      if (first?.next === undefined) return
+      const { line } = first.next
+      first.next = nextOf(first.rest)
+      yield line
     }
-    for (; trouble !== undefined; trouble = nextOf(troubles)) yield trouble.line
   }
 
   *entries(sinceMs?: number): Generator<JournalEntry, void, undefined> {
@@ -102,10 +114,11 @@ export class Journal {
 
   /** Maximum memory that the entries take. */
   get bytes(): number {
-    return this.#deeds.bytes + this.#troubles.bytes
+    return this.#deeds.bytes + this.#troubles.bytes + this.#spend.bytes
   }
 
   #ringOf(note: JournalNote): LineRing {
+    if (note.kind === 'spend') return this.#spend
     return isTrouble(note) ? this.#troubles : this.#deeds
   }
 

@@ -187,7 +187,7 @@ export class Launcher {
 
   /** Writes the decision into the journal, before any claim is created. @returns its id. */
   #note(claims: readonly NewClaim[]): string {
-    const pods = claims.flatMap((claim) => claim.pods.map(({ metadata }) => keyOf(metadata)))
+    const pods = claims.flatMap((claim) => claim.pods)
     const { pricePerHour, unpriced } = sumOfPrices(claims.map((claim) => claim.pricePerHour))
     return this.#deps.journal.decided({
       kind: 'decision',

@@ -3,8 +3,8 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { Journal } from '@tenon/operator'
-import { JsonLogger, SeededRandom, VirtualClock } from '@tenon/runtime'
+import { Journal, journalPage } from '@tenon/operator'
+import { JsonLogger, readText, SeededRandom, VirtualClock } from '@tenon/runtime'
 import { JournalFiles, type JournalSizes } from './journal-files.ts'
 
 const mebibyte = 1024 * 1024
@@ -56,6 +56,35 @@ async function aWrittenDirectory(t: TestContext, moves: number) {
 }
 
 describe('the files of the journal', () => {
+  test('PGE-4 entries that memory no longer has are read from the files, each once and in order', async (t) => {
+    const directory = await aDirectory(t)
+    const own = { ...sizes, restoredBytes: 1 }
+    for (const first of [0, 50]) {
+      const { journal, files } = await aProcess(directory, own)
+      for (let n = first; n < first + 50; n++) move(journal, n)
+      await files.close()
+    }
+    const { journal, entries } = await aProcess(directory, own)
+    assert.ok(entries().length < 100)
+    move(journal, 100)
+    const response = journalPage(
+      { journal, clock: { now: () => Date.parse('2026-11-20T08:00:00Z') } },
+      { path: '/debug/journal?stored=true&since=24h' },
+    )
+    const ids = new Set<string>()
+    const moves: string[] = []
+    for (const line of (await readText(response.body)).split('\n')) {
+      if (line === '') continue
+      const { id, nodes } = JSON.parse(line) as { id: string; nodes: readonly string[] }
+      if (!ids.has(`${id} ${nodes[0] ?? ''}`)) moves.push(nodes[0] ?? '')
+      ids.add(`${id} ${nodes[0] ?? ''}`)
+    }
+    assert.deepEqual(
+      moves,
+      Array.from({ length: 101 }, (_, n) => `node-${n}`),
+    )
+  })
+
   test('EXP-7 a node removed before a restart is found in the journal after it', async (t) => {
     const { directory, written } = await aWrittenDirectory(t, 3)
     const again = await aProcess(directory)

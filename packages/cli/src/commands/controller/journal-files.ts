@@ -4,7 +4,14 @@ import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promise
 import { join } from 'node:path'
 import type { Journal } from '@tenon/operator'
 import type { Logger } from '@tenon/runtime'
-import { journalFileName, linesOf, mostLineBytes, sealed, sealedEntry } from '../../source/journal-lines.ts'
+import {
+  journalFileName,
+  linesOf,
+  mostLineBytes,
+  sealed,
+  sealedEntry,
+  unsealed,
+} from '../../source/journal-lines.ts'
 
 const mebibyte = 1024 * 1024
 
@@ -66,7 +73,27 @@ export class JournalFiles {
     journal.follow(({ line }) => {
       files.#append(line)
     })
+    journal.stored = (signal) => files.lines(signal)
     return files
+  }
+
+  /** Whole lines of all files, oldest first. A file that goes or cannot be read is left out. */
+  async *lines(signal: AbortSignal): AsyncGenerator<string, void, undefined> {
+    await this.flush()
+    for (const { name } of await this.#list().catch(() => []))
+      try {
+        const stream = createReadStream(join(this.#directory, name), { signal })
+        for await (const { bytes } of linesOf(stream, mostLineBytes)) {
+          const line = bytes && unsealed(bytes)
+          if (line !== undefined) yield line
+        }
+      } catch (error) {
+        signal.throwIfAborted()
+        this.#logger.warn('a file of the journal cannot be read', {
+          path: join(this.#directory, name),
+          error,
+        })
+      }
   }
 
   /** Resolves once all entries so far are written, or writing failed. */

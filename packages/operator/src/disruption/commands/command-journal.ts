@@ -2,7 +2,6 @@
 import { type NodeClaim, type PricePerHour, sumOfPrices } from '@tenon/api'
 import type { Candidate } from '../candidates.ts'
 import { type Command, poolsOf, type Replacement } from './command.ts'
-import { keyOf } from '../../state/pods/pods.ts'
 import { type JournalInstance, type JournalNote, type JournalPrices, podsNoted } from '../../journal/entry.ts'
 import type { Journal } from '../../journal/journal.ts'
 
@@ -102,7 +101,7 @@ function moveText({ candidates, replacements }: Pick<Command, 'candidates' | 're
 }
 
 function podsOf({ candidates }: Pick<Command, 'candidates'>) {
-  return podsNoted(candidates.flatMap(({ pods }) => pods.map(({ metadata }) => keyOf(metadata))))
+  return podsNoted(candidates.flatMap(({ pods }) => pods))
 }
 
 /** The node that is expected, as what is cheapest may be sold out. */

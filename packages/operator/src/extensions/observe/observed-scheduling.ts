@@ -80,7 +80,7 @@ export class ObservedScheduling {
       kind: 'decision',
       reason: 'Provisioned',
       message: `${counted(claims.length, 'NodeClaim')} would be created for ${counted(pods.length, 'pod')}`,
-      pods: podsNoted(pods.map(({ metadata }) => keyOf(metadata))),
+      pods: podsNoted(pods),
       pricePerHour: { before: 0, ...(unpriced === 0 && { after: pricePerHour }) },
       observed: true,
     })
@@ -90,7 +90,7 @@ export class ObservedScheduling {
         reason: 'Provisioned',
         message: `A NodeClaim would be created for ${counted(claim.pods.length, 'pod')}, of one of these types: ${shortened(claim.instanceTypes)}`,
         nodePool: claim.nodePool,
-        pods: podsNoted(claim.pods.map(({ metadata }) => keyOf(metadata))),
+        pods: podsNoted(claim.pods),
         pricePerHour: {
           before: 0,
           ...(claim.pricePerHour !== undefined && { after: claim.pricePerHour }),

@@ -3,7 +3,7 @@ import { counted, type Pod } from '@tenon/api'
 import { type NewClaim, renderPodReason, type SchedulingResult } from '@tenon/engine'
 import type { Change } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
-import { podsNoted } from '../../journal/entry.ts'
+import { podKeysNoted } from '../../journal/entry.ts'
 import type { Journal } from '../../journal/journal.ts'
 import type { GatheredInput } from '../../provisioning/input/scheduling-input.ts'
 import type { Caches } from '../../state/caches.ts'
@@ -198,7 +198,7 @@ export class SeenPods {
         kind: 'seen',
         reason: 'PodsGone',
         message: `${counted(keys.length, 'pod')} ended without a node, or had one before the launch was decided`,
-        pods: podsNoted(keys),
+        pods: podKeysNoted(keys),
         decision: launch,
       })
     this.#gone.clear()
@@ -235,7 +235,7 @@ export class SeenPods {
       message: `${counted(pods.length, 'pod')} got Node ${first.node}: ${what}`,
       nodes: [first.node],
       ...(node?.claim !== undefined && { nodeClaims: [node.claim] }),
-      pods: podsNoted(pods.map(({ key }) => key)),
+      pods: podKeysNoted(pods.map(({ key }) => key)),
       ...(verdict?.kind === 'planned' && { decision: verdict.launch }),
       ...(first.waited !== undefined && { waiting: waitingOf(pods, node) }),
     })
