@@ -10,4 +10,12 @@ export {
 } from './cost/cost.ts'
 export { ofKind, type PricedInstance, pricedInstances, PriceList } from './cost/priced.ts'
 export { roundedParts } from './cost/rounding.ts'
+export {
+  type SpendDimension,
+  spendDimensions,
+  type SpendGroup,
+  SpendLedger,
+  type SpendQuery,
+  type Spent,
+} from './cost/spend-ledger.ts'
 export { type SpentGroup, spentReport, type SpentReport } from './cost/spent.ts'
