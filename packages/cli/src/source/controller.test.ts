@@ -72,6 +72,8 @@ test('EXP-9 a controller is reached by its address, or by that of the lease of a
   assert.equal(reach.leader, 'host_1')
   assert.equal(await readText(await reach.get('/debug/decisions')), 'page /debug/decisions')
   await assert.rejects(reach.get('/nothing'), /answered 404 to GET \/nothing/)
+  const ofUser = await reachController({ token: 'user' }, connectionTo(listed(lease('host_1', annotations))))
+  assert.ok(ofUser.kind === 'unreachable', 'PGE-10 the address of the controller asks nobody for rights')
   const remote = connectionTo(listed(lease('host_1', annotations)), 'https://api.example.com')
   const unreachable = await reachController({}, remote)
   assert.ok(unreachable.kind === 'unreachable')

@@ -1,3 +1,4 @@
+import { counted } from '@tenon/api/counted'
 import { render } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { JSX } from 'preact'
@@ -9,7 +10,7 @@ import { offeredViews } from './state/offered.ts'
 import { objectView, path, shownObject, startRouter, views } from './state/router.ts'
 import { startShowing } from './state/shown-children.ts'
 import { absences, header, nowMs, tick, user } from './state/store.ts'
-import { connection, cutBecause, cutSinceMs, startStream } from './state/stream.ts'
+import { arrivedRows, connection, cutBecause, cutSinceMs, startStream } from './state/stream.ts'
 import { CostView } from './views/cost.tsx'
 import { DecisionsView } from './views/decisions.tsx'
 import { MapView } from './views/map.tsx'
@@ -91,7 +92,13 @@ function Shown(): JSX.Element {
   const object = shownObject.value
   const View = Object.hasOwn(shown, path.value) ? shown[path.value] : undefined
   if (View === undefined) return <p>There is no such view. Choose one above.</p>
-  if (header.value === undefined) return <Awaited what="the first picture of the cluster" />
+  if (header.value === undefined)
+    return (
+      <Awaited
+        what="the first picture of the cluster"
+        {...(arrivedRows.value > 0 && { soFar: `${counted(arrivedRows.value, 'object')} so far` })}
+      />
+    )
   if (object !== undefined) return <ObjectView key={objectPath(object)} of={object} />
   return <View key={path.value} />
 }

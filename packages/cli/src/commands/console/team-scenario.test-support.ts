@@ -303,7 +303,7 @@ function hostOf(url: string): { readonly hostname: string; readonly port: string
   return { hostname, port }
 }
 
-function quietIo(t: TestContext): Io {
+export function quietIo(t: TestContext): Io {
   const ended = new AbortController()
   t.after(() => ended.abort())
   return {

@@ -96,15 +96,24 @@ export function Answer<T>({
   }
 }
 
-/** Says what is awaited, and for how long already (page.md 2). */
-export function Awaited({ what }: { readonly what: string | undefined }): JSX.Element {
+/** Says what is awaited, for how long already, and how much of it is there (page.md 2). */
+export function Awaited({
+  what,
+  soFar,
+}: {
+  readonly what: string | undefined
+  readonly soFar?: string
+}): JSX.Element {
   const [since] = useState(() => Date.now())
-  const seconds = Math.max(0, Math.floor((Math.max(tick.value, since) - since) / 1000))
+  const seconds = Math.floor(Math.max(0, tick.value - since) / 1000)
   return (
     <p class="empty awaited">
       <span role="status">{what === undefined ? 'Asking' : `Waiting for ${what}`}…</span>
       {/* Not announced each second. */}
-      {seconds > 0 && <span class="quiet"> {seconds} s</span>}
+      <span aria-hidden="true">
+        {seconds > 0 && ` ${seconds} s`}
+        {soFar !== undefined && `, ${soFar}`}
+      </span>
     </p>
   )
 }

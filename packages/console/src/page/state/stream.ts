@@ -9,6 +9,8 @@ export type Connection = 'connecting' | 'live' | 'cut' | 'expired'
 export const connection = signal<Connection>('connecting')
 /** Time of the last event. */
 export const cutSinceMs = signal<number | undefined>(undefined)
+/** Rows of a picture that is not complete yet. */
+export const arrivedRows = signal(0)
 /** Why the server cannot provide data; undefined if it does not respond at all. */
 export const cutBecause = signal<string | undefined>(undefined)
 
@@ -41,15 +43,19 @@ function close(): void {
 
 function open(): void {
   close()
+  arrivedRows.value = 0
   source = new EventSource(lastId === '' ? '/api/stream' : `/api/stream?after=${encodeURIComponent(lastId)}`)
   source.addEventListener('open', () => {
     heard()
   })
   const parts: PageChange[] = []
   source.addEventListener('part', (event) => {
-    parts.push(JSON.parse(event.data as string) as PageChange)
+    const part = JSON.parse(event.data as string) as PageChange
+    parts.push(part)
+    if ('table' in part) arrivedRows.value += part.set.length
   })
   source.addEventListener('picture', (event) => {
+    arrivedRows.value = 0
     applyPicture(parts.splice(0), JSON.parse(event.data as string) as PagePicture)
     noted(event)
   })
