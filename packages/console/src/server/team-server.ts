@@ -75,10 +75,13 @@ export async function serveTeamConsole(options: TeamConsoleOptions): Promise<Tea
 
 function pageAddress(publicUrl: URL | undefined): PageAddress {
   if (publicUrl === undefined) return loopbackAddress
+  const defaultPort = publicUrl.protocol === 'https:' ? /:443$/ : /:80$/
   return {
     text: `${publicUrl.host}, as in ${publicUrl.origin}`,
     originOf: (host) =>
-      host.toLowerCase() === publicUrl.host ? publicUrl.origin : loopbackAddress.originOf(host),
+      host.toLowerCase().replace(defaultPort, '') === publicUrl.host
+        ? publicUrl.origin
+        : loopbackAddress.originOf(host),
   }
 }
 
@@ -258,7 +261,8 @@ class Sessions {
     if (session === undefined) return
     this.#byToken.delete(key)
     session.ended.abort(new Error('the view of this token has ended'))
-    await session.opened.close()
+    // Nobody can do anything about a thread that does not end.
+    await session.opened.close().catch(() => undefined)
   }
 
   /** Streams make no requests, so their tokens are looked at here. */
