@@ -3,6 +3,7 @@
  * and answered with the rights of that token. docs/design/0015-console-for-teams.md says why it is so.
  */
 import { createHash } from 'node:crypto'
+import { ownValue } from '@tenon/api'
 import { type Clock, type HttpHandler, type HttpResponse, type Random, serveHttp } from '@tenon/runtime'
 import { loopbackAddress, type PageAddress, type RequestHead, siteProblem } from './access.ts'
 import { problem, refusal } from './answer.ts'
@@ -115,7 +116,7 @@ const mostTokenCharacters = 16_384
 
 /** A header that was sent twice contains a comma, which no token does. */
 function tokenIn(headers: RequestHead['headers'], header: string): string | undefined {
-  const [, scheme, token] = /^(Bearer +)?([\w.~+/-]+=*)$/i.exec(headers[header] ?? '') ?? []
+  const [, scheme, token] = /^(Bearer +)?([\w.~+/-]+=*)$/i.exec(ownValue(headers, header) ?? '') ?? []
   if (token === undefined || token.length > mostTokenCharacters) return undefined
   return header === 'authorization' && scheme === undefined ? undefined : token
 }

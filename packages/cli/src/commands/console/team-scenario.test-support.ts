@@ -9,7 +9,7 @@ import type { Io } from '../../io.ts'
 import { serveTeamPage } from './team.ts'
 
 /** Sends a request to the API server as its administrator. */
-export type AdminRequest = (
+type AdminRequest = (
   method: string,
   path: string,
   body?: object,
@@ -21,7 +21,7 @@ export interface TeamCluster {
   readonly admin: AdminRequest
 }
 
-export interface Answered {
+interface Answered {
   readonly status: number
   readonly headers: http.IncomingHttpHeaders
   readonly text: string
