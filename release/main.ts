@@ -53,7 +53,9 @@ async function release({ isDryRun, keyFile, outdir, repository }: Options): Prom
   const commit = git('rev-parse', 'HEAD')
   const isClean = git('status', '--porcelain') === ''
   // The date of the commit: when it is built must not matter.
-  const date = new Date(Number(process.env['SOURCE_DATE_EPOCH'] ?? git('log', '-1', '--format=%ct')) * 1000)
+  const seconds = process.env['SOURCE_DATE_EPOCH'] ?? git('log', '-1', '--format=%ct')
+  if (!/^\d{1,11}$/.test(seconds)) throw new Error(`SOURCE_DATE_EPOCH "${seconds}" is no time in seconds`)
+  const date = new Date(Number(seconds) * 1000)
   const key = keyFile === undefined ? throwAwayKey() : readKey(readFileSync(keyFile, 'utf8'))
   if (!isDryRun) assertReleasable(`v${version}`, isClean, publicKeyOf(key))
   else if (!isClean)
@@ -71,7 +73,7 @@ async function release({ isDryRun, keyFile, outdir, repository }: Options): Prom
       if (images.length === 0 || args.join() !== command.join()) run(process.execPath, args)
     }
     const layers = []
-    for (const { from, to } of recipe.copies) layers.push(await layerOf(from, to, date))
+    for (const { from, to } of recipe.copies) layers.push(await layerOf(join(repositoryRoot, from), to, date))
     images.push({ architecture, layers, config: recipe.config })
   }
   const layout = emptyFolder('dist/image/layout')
@@ -204,7 +206,8 @@ function emptyFolder(path: string): string {
   const folder = resolve(repositoryRoot, path)
   mkdirSync(folder, { recursive: true })
   const names = readdirSync(folder)
-  const isOurs = folder.startsWith(join(repositoryRoot, 'dist/')) || names.includes('SHA256SUMS')
+  const isOurs =
+    folder.startsWith(join(repositoryRoot, 'dist/')) || names.includes('provenance.sigstore.json')
   if (names.length > 0 && !isOurs) throw new Error(`${folder} holds other files; name another folder`)
   rmSync(folder, { recursive: true })
   mkdirSync(folder)

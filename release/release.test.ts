@@ -1,4 +1,4 @@
-/** What the release is made of, on a small scale; conformance/suite/release.test.ts makes a whole one. */
+/** What the release is made of, on a small scale. */
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import {
