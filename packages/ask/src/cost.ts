@@ -15,7 +15,6 @@ export {
   spendDimensions,
   type SpendGroup,
   SpendLedger,
-  type SpendQuery,
   type Spent,
 } from './cost/spend-ledger.ts'
 export { type SpentGroup, spentReport, type SpentReport } from './cost/spent.ts'

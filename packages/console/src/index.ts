@@ -40,6 +40,7 @@ export type {
   ReadManifests,
   ReplayAnswer,
   ReplayedVariant,
+  SimulatedChanges,
   StartAnswer,
 } from './answers/facts.ts'
 export type { ObjectEvent, ObjectReader } from './answers/object.ts'

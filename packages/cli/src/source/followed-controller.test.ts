@@ -24,7 +24,9 @@ test('CON-7 pages of the controller that say what they said before are not told 
   const following = followController(
     {
       clock,
-      emit: ({ kind }) => told.push(kind),
+      emit: ({ kind }) => {
+        if (kind !== 'past') told.push(kind)
+      },
       reach: () =>
         Promise.resolve({
           get: (path: string, signal?: AbortSignal) => {
@@ -36,7 +38,7 @@ test('CON-7 pages of the controller that say what they said before are not told 
               '/debug/decisions': { decisions: [{ nodeClaim: 'c1', cause: 'pods', message }] },
               '/debug/journal': {},
             }
-            return Promise.resolve(bytesOf(JSON.stringify(pages[path])))
+            return Promise.resolve(bytesOf(JSON.stringify(pages[path.split('?')[0] ?? ''])))
           },
         }),
     },

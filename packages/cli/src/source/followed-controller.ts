@@ -1,8 +1,10 @@
 /** Follows data of the leading controller for the viewer and the page (console.md 1). */
 import type { TakenCatalogues } from '@tenon/ask'
 import type { SourceEvent } from '@tenon/console'
+import type { JournalEntry } from '@tenon/operator'
 import { type Clock, eventLoopTurns, messageOf, readText } from '@tenon/runtime'
 import { type ControllerPages, followedJournal, journalOf, type PageValues } from './controller-pages.ts'
+import { entriesIn } from './journal-lines.ts'
 
 interface ControllerOptions {
   readonly clock: Clock
@@ -48,10 +50,41 @@ async function journal(
   { emit }: ControllerOptions,
   signal: AbortSignal,
 ): Promise<void> {
+  emit({ kind: 'past', entries: [], stage: 'begins' })
   const known = await journalOf(pages, signal)
   emit({ kind: 'journal', entries: known })
-  for await (const entry of followedJournal(pages, known.at(-1), signal))
-    emit({ kind: 'journal', entries: [entry] })
+  await Promise.all([past(pages, emit, signal), newEntries(pages, known.at(-1), emit, signal)])
+}
+
+/** How far back the page looks: two months and some days. */
+const pastHours = 70 * 24
+const entriesAtOnce = 200
+
+/** Entries of earlier processes, too. A controller that does not keep them gives those that it has. */
+async function past(
+  pages: ControllerPages,
+  emit: ControllerOptions['emit'],
+  signal: AbortSignal,
+): Promise<void> {
+  let entries: JournalEntry[] = []
+  const path = `/debug/journal?stored=true&since=${pastHours}h`
+  for await (const entry of entriesIn(await pages.get(path, signal))) {
+    entries.push(entry)
+    if (entries.length < entriesAtOnce) continue
+    emit({ kind: 'past', entries, stage: 'goes on' })
+    entries = []
+    await eventLoopTurns.next()
+  }
+  emit({ kind: 'past', entries, stage: 'ends' })
+}
+
+async function newEntries(
+  pages: ControllerPages,
+  last: JournalEntry | undefined,
+  emit: ControllerOptions['emit'],
+  signal: AbortSignal,
+): Promise<void> {
+  for await (const entry of followedJournal(pages, last, signal)) emit({ kind: 'journal', entries: [entry] })
 }
 
 async function polled(

@@ -3,7 +3,7 @@ import type { Snapshot } from '@tenon/ask'
 import { costDimensions } from '@tenon/ask/cost'
 import type { Clock } from '@tenon/runtime'
 import { explainedNode, explainedNodePool, explainedPod, pendingAnswer } from './explain.ts'
-import type { ConsoleFacts } from './facts.ts'
+import type { ConsoleFacts, SimulatedChanges } from './facts.ts'
 import { poolsAnswer } from './pools.ts'
 import { whatIfAnswer } from './simulate.ts'
 
@@ -96,7 +96,11 @@ export class Answers implements AnswerPort {
       case 'POST /api/check':
         return given({ problems: (await this.#facts.readManifests(body)).problems })
       case 'POST /api/simulate':
-        return await this.#simulate(body, asked.get('for'), signal)
+        return await this.#simulate(
+          { manifests: body, scales: asked.getAll('scale') },
+          asked.get('for'),
+          signal,
+        )
       default:
         return refused(404, 'there is no such question')
     }
@@ -142,11 +146,15 @@ export class Answers implements AnswerPort {
     return given({ text: this.#facts.manifestText(pool) })
   }
 
-  async #simulate(body: string, forText: string | null, signal: AbortSignal): Promise<GivenAnswer> {
+  async #simulate(
+    changes: SimulatedChanges,
+    forText: string | null,
+    signal: AbortSignal,
+  ): Promise<GivenAnswer> {
     const forMs = forText === null ? undefined : Number(forText)
     if (forMs !== undefined && !(forMs > 0 && forMs <= longestPlayMs))
       return refused(400, 'for: use milliseconds, at most 7 days')
-    return given(await whatIfAnswer(this.#facts, await this.#now(signal), body, forMs))
+    return given(await whatIfAnswer(this.#facts, await this.#now(signal), changes, forMs))
   }
 }
 

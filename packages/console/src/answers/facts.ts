@@ -1,6 +1,6 @@
 /** What answers of the page are computed from. */
 import type { KubeObject } from '@tenon/api'
-import type { BilledHour, Simulation, Snapshot } from '@tenon/ask'
+import type { BilledHour, Simulation, Snapshot, SnapshotChange } from '@tenon/ask'
 
 /** An error in a text; lines and columns count from 1. */
 export interface TextProblem {
@@ -62,6 +62,14 @@ export interface ReplayedVariant {
   readonly hours: readonly BilledHour[]
 }
 
+/** What to change in a copy of the cluster. */
+export interface SimulatedChanges {
+  /** As `--scale` takes them. */
+  readonly scales: readonly string[]
+  /** Of any kind and number; empty for none. */
+  readonly manifests: string
+}
+
 /** Facts and answers of `tenon explain`, `simulate`, `cost` and `journal`. Nothing is cached. */
 export interface ConsoleFacts {
   snapshot(signal: AbortSignal): Promise<Snapshot>
@@ -78,6 +86,13 @@ export interface ConsoleFacts {
   simulationText(simulation: Simulation): string
   /** @param take takes a snapshot. */
   start?(take: () => Promise<Snapshot>, signal: AbortSignal): Promise<StartAnswer>
+  /**
+   * Reads a change of `--scale`, such as `deployment/shop/web=12`.
+   * @throws Error for the user if it is none.
+   */
+  scaling(text: string): SnapshotChange
+  /** The `tenon simulate` that gives the same answer, for a POSIX shell. */
+  simulateCommand(changed: SimulatedChanges, forMs: number | undefined): string
   /** Plays the recording that the console was started with, if any. */
   replay?(signal: AbortSignal): Promise<ReplayAnswer>
 }

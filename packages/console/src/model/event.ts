@@ -27,6 +27,15 @@ export type SourceEvent =
     }
   /** New entries, oldest first; known ones are ignored. */
   | { readonly kind: 'journal'; readonly entries: readonly JournalEntry[] }
+  /**
+   * Entries of the whole journal, oldest first; between its begin and its end, those of `journal` are only the newest. Absent
+   * sources have nothing older than `journal`.
+   */
+  | {
+      readonly kind: 'past'
+      readonly entries: readonly JournalEntry[]
+      readonly stage: 'begins' | 'goes on' | 'ends'
+    }
   /** The controller's decisions on all nodes. */
   | { readonly kind: 'decisions'; readonly decisions: readonly NodeDecision[] }
   /** The controller's prices of all NodeClaims. */

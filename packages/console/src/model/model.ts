@@ -12,6 +12,7 @@ import { offeringRows, pendingRowOf } from './rows.ts'
 import type { ObjectRef } from './object-ref.ts'
 import { type PodFacts, podKey } from './pods.ts'
 import { poolRow } from './pool-row.ts'
+import { Past } from './past.ts'
 import { problemsOf } from './problems.ts'
 import { type Relations, relationsOf } from './relations.ts'
 import { type Found, search } from './search.ts'
@@ -42,6 +43,8 @@ export class ConsoleModel {
   readonly #pendingTable = new ChangingTable<PendingPodRow>()
   readonly #offeringTable = new ChangingTable<OfferingRow>()
   readonly #history = new History()
+  /** What was spent and decided, further back than the newest entries. */
+  readonly past: Past = new Past()
   #reasons: ReadonlyMap<string, ExplainedReason> = new Map()
   readonly #absent = new Map<string, Absent>()
   /** Resources whose initial list is complete. */
@@ -56,7 +59,7 @@ export class ConsoleModel {
 
   /** Like {@link apply}, in short steps: a source may send everything at once. */
   *applying(event: SourceEvent): Generator<undefined, void, undefined> {
-    this.#read.add(event.kind === 'replaced' || event.kind === 'read' ? event.resource : event.kind)
+    this.#read.add(whatIsRead(event))
     switch (event.kind) {
       case 'replaced':
         yield* this.#replacing(event.resource, event.objects)
@@ -72,8 +75,8 @@ export class ConsoleModel {
         this.#remove(event.resource, keyOf(event.resource, event))
         return
       case 'journal':
-        this.#absent.delete('journal')
-        this.#history.add(event.entries)
+      case 'past':
+        this.#readJournal(event)
         return
       case 'decisions':
       case 'nodePrices':
@@ -249,6 +252,16 @@ export class ConsoleModel {
     return search({ objects, pods, pools: this.#pools }, text)
   }
 
+  #readJournal(event: Extract<SourceEvent, { kind: 'journal' | 'past' }>): void {
+    if (event.kind === 'past') {
+      this.past.read(event)
+      return
+    }
+    this.#absent.delete('journal')
+    this.#history.add(event.entries)
+    this.past.add(event.entries)
+  }
+
   *#replacing(
     resource: ConsoleResource,
     objects: readonly KubeObject[],
@@ -355,6 +368,10 @@ export class ConsoleModel {
       nowMs,
     )
   }
+}
+
+function whatIsRead(event: SourceEvent): string {
+  return event.kind === 'replaced' || event.kind === 'read' ? event.resource : event.kind
 }
 
 function keyOf(

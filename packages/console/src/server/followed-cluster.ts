@@ -8,6 +8,7 @@ export type LiveView = Pick<
   | 'header'
   | 'isBehind'
   | 'journal'
+  | 'past'
   | 'podsOf'
   | 'podsOn'
   | 'relationsOf'

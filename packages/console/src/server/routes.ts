@@ -1,13 +1,16 @@
 /** Answers questions of the page as JSON. */
 import { savingsByDay } from '@tenon/operator/objects'
-import type { Clock, HttpResponse } from '@tenon/runtime'
+import { type Clock, eventLoopTurns, type HttpResponse, inSlices } from '@tenon/runtime'
 import { type AnswerPort, copyQuestions, type Question } from '../answers/answers.ts'
 import type { ConsoleFacts } from '../answers/facts.ts'
 import { objectAnswer } from '../answers/object.ts'
 import { placedOn } from '../answers/placement.ts'
+import { decisionsAnswer } from '../answers/past-decisions.ts'
 import { priceHistory } from '../answers/price-history.ts'
+import { spendAnswer, spendQuestion } from '../answers/spend.ts'
 import type { ConsoleModel } from '../model/model.ts'
 import { objectRefOf } from '../model/object-ref.ts'
+import type { Past } from '../model/past.ts'
 import { answered, json, problem } from './answer.ts'
 import type { FollowedCluster } from './followed-cluster.ts'
 
@@ -20,10 +23,13 @@ const mostSearched = 512
 /** Limit of a manifest: some hundred NodePools. */
 const mostCharacters = 262_144
 
+/** How long an answer keeps others waiting at a time. */
+const slicing = { turns: eventLoopTurns, sliceMs: 8 }
+
 type RouteHandler = (question: Question, signal: AbortSignal) => Promise<HttpResponse>
 
 /** The parts of the model that answers read. */
-type Followed = Pick<ConsoleModel, 'header' | 'journal' | 'podsOn'>
+type Followed = Pick<ConsoleModel, 'header' | 'journal' | 'past' | 'podsOn'>
 
 export interface RoutesOptions {
   readonly facts: Pick<ConsoleFacts, 'fields' | 'readManifests' | 'yamlText'>
@@ -52,6 +58,8 @@ export class Routes {
       ['GET /api/placement', (question) => this.#placement(question)],
       ['GET /api/prices', () => this.#prices()],
       ['GET /api/savings', () => this.#savings()],
+      ['GET /api/spend', (question) => this.#spend(question)],
+      ['GET /api/decisions', (question) => this.#decisions(question)],
       ['POST /api/check', async ({ body }) => json({ problems: (await facts.readManifests(body)).problems })],
     ])
   }
@@ -102,6 +110,32 @@ export class Routes {
     return json(
       perHour === undefined ? { absent: 'no node has a known price' } : priceHistory(journal, nowMs, perHour),
     )
+  }
+
+  async #spend({ query }: Question): Promise<HttpResponse> {
+    const asked = spendQuestion(new URLSearchParams(query))
+    if ('problem' in asked) return problem(400, asked.problem)
+    const { past } = await this.#options.live()
+    const { clock } = this.#options
+    const absent = await this.#nothingIn(past)
+    if (absent !== undefined) return json({ absent })
+    return json(await inSlices(spendAnswer(past, asked, clock.now()), { ...slicing, clock }))
+  }
+
+  async #decisions({ query }: Question): Promise<HttpResponse> {
+    const asked = new URLSearchParams(query)
+    const { past } = await this.#options.live()
+    const absent = await this.#nothingIn(past)
+    if (absent !== undefined) return json({ absent })
+    return json(decisionsAnswer(past, asked))
+  }
+
+  /** Why there is no journal; undefined if there is one, or one is being read. */
+  async #nothingIn(past: Past): Promise<string | undefined> {
+    const journal = (await this.#options.live()).journal()
+    return 'absent' in journal && !past.isReading && past.spend.fromMs === undefined
+      ? journal.absent
+      : undefined
   }
 
   async #savings(): Promise<HttpResponse> {

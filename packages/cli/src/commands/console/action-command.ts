@@ -1,6 +1,6 @@
 /** Actions as commands for a POSIX shell; the page shows the command that does the same. */
-import type { Action } from '@tenon/console'
-import type { ClusterFlags } from '../../kubectl/flags.ts'
+import type { Action, SimulatedChanges } from '@tenon/console'
+import type { ClusterFlags, SourceFlags } from '../../kubectl/flags.ts'
 
 export interface ActionFlags extends ClusterFlags {
   /** Time limit of a drain, in milliseconds. */
@@ -40,7 +40,31 @@ export function command({ context, kubeconfig }: ClusterFlags, ...words: readonl
   return [...words, ...where].join(' ')
 }
 
+/** `tenon simulate` with the changes; manifests come from standard input. */
+export function simulateCommand(
+  { catalogue, controller, snapshot, ...cluster }: SourceFlags,
+  { manifests, scales }: SimulatedChanges,
+  forMs: number | undefined,
+): string {
+  const flags = Object.entries({ snapshot, catalogue, controller }).flatMap(([name, value]) =>
+    value === undefined ? [] : [`--${name}`, quoted(value)],
+  )
+  const line = command(
+    cluster,
+    'tenon simulate',
+    ...scales.flatMap((scale) => ['--scale', quoted(scale)]),
+    ...(forMs === undefined ? [] : [`--for ${forMs}ms`]),
+    ...flags,
+    ...(manifests.trim() === '' ? [] : ['-f /dev/stdin']),
+  )
+  if (manifests.trim() === '') return line
+  const lines = new Set(manifests.split('\n'))
+  let end = 'END'
+  while (lines.has(end)) end += 'S'
+  return `${line} <<'${end}'\n${manifests.replace(/\n*$/, '')}\n${end}`
+}
+
 /** Quotes a word for a POSIX shell. */
 export function quoted(text: string): string {
-  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
+  return /^[\w./=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 }

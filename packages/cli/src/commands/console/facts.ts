@@ -9,6 +9,8 @@ import { snapshotFrom } from '../../source/snapshot.ts'
 import { costObject } from '../cost/print.ts'
 import { playedVariants } from '../replay/run.ts'
 import { simulationText } from '../simulate/print.ts'
+import { scaling } from '../simulate/run.ts'
+import { simulateCommand } from './action-command.ts'
 import { manifestText, nodePoolFields, readTypedManifests } from './manifests.ts'
 
 /** Where the page gets its facts. */
@@ -60,6 +62,8 @@ export function consoleFacts(given: QuietIo, source: ConsoleSource): ConsoleFact
       const interrupted = AbortSignal.any([io.interrupted, signal])
       return await startAnswer({ ...io, interrupted }, source, take)
     },
+    scaling: (text) => scaling(text, 'default'),
+    simulateCommand: (changes, forMs) => simulateCommand(source, changes, forMs),
     ...(trace !== undefined && { replay: async () => await replayedRecording(io, trace, variant) }),
   }
 }

@@ -126,7 +126,8 @@ function objectName(text: string, namespace: string): ObjectName {
   )
 }
 
-function scaling(text: string, namespace: string): SnapshotChange {
+/** @throws CliError if the text is no `KIND/NAME=NUMBER`. */
+export function scaling(text: string, namespace: string): SnapshotChange {
   const [, object = '', count = ''] = /^(.*)=(\d+)$/.exec(text) ?? []
   if (object === '')
     throw new CliError(

@@ -42,6 +42,14 @@ export function useAnswer<T>(path: string | undefined, version = 0, everyMs = 20
   return asked === undefined || asked.path !== path ? { kind: 'waiting' } : asked.asked
 }
 
+/** Like {@link useAnswer}, with the last answer until the next one arrives. */
+export function useLatest<T>(path: string, version: number, everyMs: number): Asked<T> {
+  const asked = useAnswer<T>(path, version, everyMs)
+  const last = useRef<Asked<T>>(asked)
+  if (asked.kind !== 'waiting' || last.current.kind === 'failed') last.current = asked
+  return last.current
+}
+
 /** @returns undefined if the request was aborted. */
 async function askedFor<T>(path: string, signal: AbortSignal): Promise<Asked<T> | undefined> {
   try {

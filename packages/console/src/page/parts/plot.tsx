@@ -31,6 +31,8 @@ export function StepPlot({
   toMs,
   unit,
   what,
+  selected,
+  onSelect,
 }: {
   readonly lines: readonly Line[]
   readonly marks?: readonly Mark[]
@@ -39,18 +41,29 @@ export function StepPlot({
   readonly unit: string
   /** Such as `Price per hour`. */
   readonly what: string
+  /** A part of the time that is marked, in Unix milliseconds. */
+  readonly selected?: readonly [number, number]
+  /** Called with the part of the time over which the pointer was dragged. */
+  readonly onSelect?: (fromMs: number, toMs: number) => void
 }): JSX.Element {
   const place = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot>(undefined)
   const range = useRef<[number, number]>([0, 0])
   range.current = [fromMs / 1000, toMs / 1000]
+  const select = useRef(onSelect)
+  select.current = onSelect
   const shown = useMemo(() => lines.map((line) => clipped(line.points, fromMs, toMs)), [lines, fromMs, toMs])
   const data = useMemo(() => joined(shown, marks, fromMs, toMs), [shown, marks, fromMs, toMs])
   useEffect(() => {
     const element = place.current
     if (element === null) return undefined
     const made = new uPlot(
-      optionsOf(lines.length, element, () => range.current),
+      optionsOf(
+        lines.length,
+        element,
+        () => range.current,
+        onSelect && ((from, to) => select.current?.(from, to)),
+      ),
       data,
       element,
     )
@@ -73,6 +86,27 @@ export function StepPlot({
   useEffect(() => {
     plot.current?.setData(data)
   }, [data])
+  const [selectedFrom, selectedTo] = selected ?? []
+  useEffect(() => {
+    const { current } = plot
+    if (current === undefined || onSelect === undefined) return undefined
+    const mark = () => {
+      const [from, to] = [selectedFrom ?? fromMs, selectedTo ?? fromMs].map((ms) =>
+        current.valToPos(Math.min(Math.max(ms, fromMs), toMs) / 1000, 'x'),
+      )
+      current.setSelect(
+        { left: from ?? 0, width: (to ?? 0) - (from ?? 0), top: 0, height: current.over.clientHeight },
+        false,
+      )
+    }
+    mark()
+    // The plot is as wide as its frame only after its first layout.
+    const fit = new ResizeObserver(mark)
+    fit.observe(current.over)
+    return () => {
+      fit.disconnect()
+    }
+  }, [data, selectedFrom, selectedTo])
   return (
     <figure class="plot">
       <div ref={place} aria-hidden="true" />
@@ -171,7 +205,12 @@ function joined(
   return [times.map((time) => time / 1000), ...values, at('launched'), at('removed')] as uPlot.AlignedData
 }
 
-function optionsOf(lines: number, element: HTMLElement, timeRange: () => [number, number]): uPlot.Options {
+function optionsOf(
+  lines: number,
+  element: HTMLElement,
+  timeRange: () => [number, number],
+  onSelect: ((fromMs: number, toMs: number) => void) | undefined,
+): uPlot.Options {
   const css = (name: string) => () => getComputedStyle(element).getPropertyValue(name).trim()
   const stepped = uPlot.paths.stepped?.({ align: 1 })
   const axis = {
@@ -183,13 +222,26 @@ function optionsOf(lines: number, element: HTMLElement, timeRange: () => [number
     width: element.clientWidth,
     height,
     legend: { show: false },
-    cursor: { drag: { x: false, y: false } },
+    cursor: { drag: { x: onSelect !== undefined, y: false, setScale: false, dist: 4 } },
+    hooks: {
+      setSelect: [
+        (plot) => {
+          const { left, width } = plot.select
+          if (width > 0) onSelect?.(plot.posToVal(left, 'x') * 1000, plot.posToVal(left + width, 'x') * 1000)
+        },
+      ],
+    },
     scales: {
       x: { range: () => timeRange() },
       y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.15 : 1] },
     },
     axes: [
-      { ...axis, values: (_plot, splits) => splits.map((each) => tickText(each * 1000, timeRange())) },
+      {
+        ...axis,
+        // Days take more room than times.
+        space: () => (isOfDays(timeRange()) ? 110 : 50),
+        values: (_plot, splits) => splits.map((each) => tickText(each * 1000, timeRange())),
+      },
       { ...axis, size: 60 },
     ],
     series: [
@@ -238,6 +290,10 @@ function trianglesOf(kind: Mark['kind']): uPlot.Series.Points.PathBuilder {
 }
 
 /** Shows the day if the range spans several. */
-function tickText(ms: number, [from, to]: readonly [number, number]): string {
-  return to - from > 25 * 3600 ? localTime(ms, true) : localTime(ms, false).slice(0, 5)
+function tickText(ms: number, range: readonly [number, number]): string {
+  return isOfDays(range) ? localTime(ms, true) : localTime(ms, false).slice(0, 5)
+}
+
+function isOfDays([from, to]: readonly [number, number]): boolean {
+  return to - from > 25 * 3600
 }

@@ -1,4 +1,5 @@
 /** The nodes that existed before and after a journal entry. */
+import type { Simulation } from '@tenon/ask'
 import type { PageNodeRow } from '../../model/page-view.ts'
 import type { DecisionRow } from '../../model/view.ts'
 
@@ -28,7 +29,13 @@ export function fleetAt(
 ): { readonly before: readonly FleetNode[]; readonly after: readonly FleetNode[] } {
   const lives = livesOf(journal, present)
   const comes = new Set(
-    entry.kind === 'move' ? (entry.replacements ?? []) : isBirth(entry) ? entry.nodeClaims : [],
+    entry.kind === 'move'
+      ? (entry.replacements ?? [])
+      : entry.kind === 'decision'
+        ? journal.flatMap((each) => (isBirth(each) && each.decision === entry.id ? each.nodeClaims : []))
+        : isBirth(entry)
+          ? entry.nodeClaims
+          : [],
   )
   const goes = new Set(['move', 'removal', 'removed'].includes(entry.kind) ? entry.nodeClaims : [])
   const alive = [...lives]
@@ -47,6 +54,49 @@ export function fleetAt(
       .filter(({ name }) => !goes.has(name))
       .map((node) => ({ ...node, role: comes.has(node.name) ? 'comes' : 'stays' })),
   }
+}
+
+/**
+ * The nodes now, and after a simulated change.
+ * @param present the nodes that are there.
+ */
+export function fleetAfter(
+  present: readonly PageNodeRow[],
+  { added, drifted, removed }: Simulation['nodes'],
+): { readonly before: readonly FleetNode[]; readonly after: readonly FleetNode[] } {
+  const going = new Set([...drifted, ...removed].map(({ nodeClaim }) => nodeClaim))
+  const before = present.map((row): FleetNode => {
+    const name = row.nodeClaim ?? row.name
+    return {
+      ...nodeOf(name, {
+        ...(row.nodePool !== undefined && { nodePool: row.nodePool }),
+        ...(row.instanceType !== undefined && { type: row.instanceType }),
+        ...(row.pricePerHour !== undefined && { pricePerHour: row.pricePerHour }),
+      }),
+      role: going.has(name) ? 'goes' : 'stays',
+    }
+  })
+  const comes = added.flatMap(({ count, instanceType, nodePool, pricePerHour }) =>
+    Array.from(
+      { length: count },
+      (_, at): FleetNode => ({
+        name: `${simulated}${nodePool}/${instanceType}/${at}`,
+        nodePool,
+        type: instanceType,
+        ...(pricePerHour !== undefined && { pricePerHour }),
+        role: 'comes',
+      }),
+    ),
+  )
+  return { before, after: [...before.filter(({ role }) => role === 'stays'), ...comes] }
+}
+
+/** No name of an object begins so. */
+const simulated = '+'
+
+/** Whether the node exists in a simulation only, and has no name. */
+export function isSimulated({ name }: FleetNode): boolean {
+  return name.startsWith(simulated)
 }
 
 function isBirth({ kind }: DecisionRow): boolean {

@@ -6,10 +6,10 @@ import { Answer, useAnswer } from '../parts/answer.tsx'
 import { saveText } from '../parts/copy.tsx'
 import { Name } from '../parts/name.tsx'
 import { NodeLink, ObjectLink, OwnerLink, PodLink } from '../parts/object-link.tsx'
-import { PricePlot } from '../parts/price-plot.tsx'
 import { Table, type Column } from '../parts/table.tsx'
 import { choose, chosen } from '../state/router.ts'
 import { versionOf } from '../state/store.ts'
+import { Spend } from './spend.tsx'
 
 /** What `tenon cost -o json` prints. */
 interface CostObject {
@@ -46,6 +46,8 @@ export function CostView(): JSX.Element {
   const asked = useAnswer<CostObject>(`/api/cost?by=${encodeURIComponent(by)}`, versionOf('nodes'), 3000)
   return (
     <>
+      <Spend />
+      <h2>Now</h2>
       <div class="controls">
         <label>
           By
@@ -69,10 +71,6 @@ export function CostView(): JSX.Element {
       <Answer asked={asked} awaits="the price of each instance and its shares">
         {(cost) => <Cost cost={cost} />}
       </Answer>
-      <section>
-        <h2>Over time</h2>
-        <PricePlot />
-      </section>
     </>
   )
 }

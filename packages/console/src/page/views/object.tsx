@@ -15,6 +15,7 @@ import { Name } from '../parts/name.tsx'
 import { NodeActions } from '../parts/node-actions.tsx'
 import { factsOf, NodeTable } from '../parts/node-table.tsx'
 import { NodeLink, ObjectLink, OwnerLink, PodLink, Sentence } from '../parts/object-link.tsx'
+import { Scale, scaledKinds } from '../parts/scale.tsx'
 import { Table, type Column } from '../parts/table.tsx'
 import { Age, When } from '../parts/when.tsx'
 import { absences, header, nodeRowOf, nowMs, rowOf, rowsOf, versionOf } from '../state/store.ts'
@@ -53,6 +54,7 @@ export function ObjectView({ of: ref }: { readonly of: ObjectRef }): JSX.Element
       {read && <Conditions conditions={read.conditions} />}
       {ref.kind === 'NodePool' && <PoolNodes name={ref.name} />}
       {pods && <Pods {...pods} ofNode={ref.kind === 'Node'} />}
+      {pods && scaledKinds.has(ref.kind) && <Scale of={ref} pods={pods.all} />}
       <Decisions of={ref} relations={relations} />
       {events && <Events events={events} />}
       {read && <Labels object={read} />}

@@ -1,53 +1,89 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { JSX } from 'preact'
 import type { FieldHint, TextProblem } from '../../answers/facts.ts'
-import type { PlayedAnswer, WhatIfAnswer } from '../../answers/simulate.ts'
-import { priceText, sumText } from '../format.ts'
+import type { ObjectAnswer } from '../../answers/object.ts'
+import type { WhatIfAnswer } from '../../answers/simulate.ts'
+import { objectQuery, objectRefOf, objectText } from '../../model/object-ref.ts'
 import { ActionButton } from '../parts/act.tsx'
 import { Answer, type Asked, useAnswer } from '../parts/answer.tsx'
 import { saveText } from '../parts/copy.tsx'
-import { StepPlot } from '../parts/plot.tsx'
+import { Outcome } from '../parts/outcome.tsx'
 import { Start } from '../parts/start.tsx'
 import { unifiedHunks } from '@tenon/api/unified-diff'
-import { askWith } from '../state/questions.ts'
-import { choose, chosen } from '../state/router.ts'
+import { ask, askWith } from '../state/questions.ts'
+import { chosen, go } from '../state/router.ts'
 import { mayAct, rowsOf } from '../state/store.ts'
 import { placeIn } from '../state/yaml-place.ts'
 
-/** A NodePool's manifest to edit, and the effect of the change. */
+/** Manifests to edit, and the effect of the change. */
 export function WhatIfView(): JSX.Element {
   const names = rowsOf('pools')
     .map(({ name }) => name)
     .toSorted()
   const name = chosen('nodepool') ?? names[0]
-  const manifest = useAnswer<{ readonly text: string }>(
-    name === undefined ? undefined : `/api/manifest?nodepool=${encodeURIComponent(name)}`,
+  const [kind = '', group = '', namespace = '', object = ''] = ['kind', 'group', 'namespace', 'name'].map(
+    chosen,
   )
-  if (name === undefined) return <Start />
+  const ref = objectRefOf(new URLSearchParams({ kind, group, namespace, name: object }))
+  const manifest = useAnswer<{ readonly text: string }>(
+    ref !== undefined || name === undefined
+      ? undefined
+      : `/api/manifest?nodepool=${encodeURIComponent(name)}`,
+  )
+  const read = useAnswer<ObjectAnswer>(ref && `/api/object?${objectQuery(ref)}`)
+  if (ref === undefined && name === undefined) return <Start />
   return (
     <>
       <div class="controls">
         <label>
-          NodePool
-          <select value={name} onChange={(event) => choose('nodepool', event.currentTarget.value)}>
+          Begin with
+          <select
+            value={ref === undefined ? (name ?? '') : ''}
+            onChange={(event) => {
+              go(`/what-if?nodepool=${encodeURIComponent(event.currentTarget.value)}`)
+            }}
+          >
+            {ref !== undefined && <option value="">{objectText(ref)}</option>}
             {names.map((each) => (
               <option key={each} value={each}>
-                {each}
+                NodePool {each}
               </option>
             ))}
           </select>
         </label>
       </div>
-      <Answer asked={manifest} awaits="the manifest of the NodePool">
-        {({ text }) => <Editor key={name} name={name} original={text} />}
-      </Answer>
+      {ref !== undefined ? (
+        <Answer asked={read} awaits="the object">
+          {({ object: found }) => (
+            <Editor
+              key={objectText(ref)}
+              name={ref.name}
+              original={found.kind === 'read' ? found.yaml : ''}
+              others={names}
+            />
+          )}
+        </Answer>
+      ) : (
+        <Answer asked={manifest} awaits="the manifest of the NodePool">
+          {({ text }) => <Editor key={name} name={name ?? ''} original={text} others={names} />}
+        </Answer>
+      )}
     </>
   )
 }
 
 const dayMs = 24 * 3_600_000
 
-function Editor({ name, original }: { readonly name: string; readonly original: string }): JSX.Element {
+function Editor({
+  name,
+  original,
+  others,
+}: {
+  readonly name: string
+  readonly original: string
+  /** NodePools that can be added. */
+  readonly others: readonly string[]
+}): JSX.Element {
   const [text, setText] = useState(original)
   const [asked, setAsked] = useState<Asked<WhatIfAnswer>>()
   const area = useRef<HTMLTextAreaElement>(null)
@@ -71,7 +107,9 @@ function Editor({ name, original }: { readonly name: string; readonly original: 
   return (
     <div class="two wide-left">
       <section>
-        <h2>Manifest</h2>
+        <h2>Manifests</h2>
+        <p class="quiet">Paste others, of any kind, below a line of three dashes.</p>
+        <AddManifest others={others} add={(more) => setText(joined(text, more))} />
         <YamlArea
           area={area}
           text={text}
@@ -133,6 +171,43 @@ function Editor({ name, original }: { readonly name: string; readonly original: 
         )}
       </section>
     </div>
+  )
+}
+
+/** One more document. */
+function joined(text: string, more: string): string {
+  return text.trim() === '' ? more : `${text.replace(/\n*$/, '\n')}---\n${more}`
+}
+
+function AddManifest({
+  add,
+  others,
+}: {
+  readonly add: (text: string) => void
+  readonly others: readonly string[]
+}): JSX.Element {
+  const [failure, setFailure] = useState('')
+  const pick = (name: string) => {
+    ask<{ readonly text: string }>(`/api/manifest?nodepool=${encodeURIComponent(name)}`).then(
+      ({ text }) => add(text),
+      (error: unknown) => setFailure(error instanceof Error ? error.message : String(error)),
+    )
+  }
+  return (
+    <p>
+      <label>
+        Add{' '}
+        <select value="" onChange={(event) => pick(event.currentTarget.value)}>
+          <option value="">a NodePool</option>
+          {others.map((each) => (
+            <option key={each} value={each}>
+              {each}
+            </option>
+          ))}
+        </select>
+      </label>{' '}
+      {failure !== '' && <span class="failure">{failure}</span>}
+    </p>
   )
 }
 
@@ -216,7 +291,7 @@ function YamlArea({
       </div>
       <textarea
         ref={area}
-        aria-label="Manifest of the NodePool. Control and space offer fields."
+        aria-label="Manifests. Control and space offer fields of NodePools."
         aria-describedby="yaml-hint"
         spellcheck={false}
         wrap="off"
@@ -274,98 +349,4 @@ function offeredAt(text: string, offset: number, hints: readonly FieldHint[]): r
       const label = path.slice(prefix.length)
       return { label, insert: `${label}: `, typed, description }
     })
-}
-
-function Outcome({ answer }: { readonly answer: WhatIfAnswer }): JSX.Element {
-  if (answer.kind === 'problems')
-    return (
-      <ul class="failure">
-        {answer.problems.map((problem) => (
-          <li key={problem.message}>
-            {problem.line}:{problem.column} {problem.message}
-          </li>
-        ))}
-      </ul>
-    )
-  const { played, simulation, text } = answer
-  const { priceAfter, priceBefore, priceUnit = '' } = simulation
-  return (
-    <>
-      <dl class="figures">
-        <dt>Price per hour</dt>
-        <dd>
-          {sumText(priceBefore.pricePerHour, priceBefore.unpriced)} →{' '}
-          {sumText(priceAfter.pricePerHour, priceAfter.unpriced)} {priceUnit}
-        </dd>
-        <dt>Pods that would move to other nodes</dt>
-        <dd>{simulation.podsThatMove.length}</dd>
-        <dt>Pending pods that would run</dt>
-        <dd>{simulation.podsThatRun.length}</dd>
-        <dt>Running pods that would wait</dt>
-        <dd>{simulation.podsThatWait.length}</dd>
-        <dt>Nodes that would be replaced</dt>
-        <dd>{simulation.nodes.drifted.length}</dd>
-      </dl>
-      <pre class="simulated" tabIndex={0} aria-label="What tenon simulate prints">
-        {text}
-      </pre>
-      {played !== undefined && <Played {...played} unit={priceUnit} />}
-    </>
-  )
-}
-
-function Played({
-  after,
-  before,
-  unit,
-}: {
-  readonly after: PlayedAnswer
-  readonly before: PlayedAnswer
-  readonly unit: string
-}): JSX.Element {
-  const lines = [
-    { label: 'As it is', played: before },
-    { label: 'Changed', played: after },
-  ].map(({ label, played: { hours } }) => ({
-    label,
-    points: hours.map(({ cost, startMs }) => ({ atMs: startMs, value: cost })),
-  }))
-  const [fromMs, toMs] = [before.hours[0]?.startMs ?? 0, (before.hours.at(-1)?.startMs ?? 0) + 3_600_000]
-  const rows = [
-    ['Price', ({ cost }: PlayedAnswer) => `${cost.toFixed(2)} ${unit}`],
-    ['Peak price per hour', ({ peakPricePerHour }: PlayedAnswer) => priceText(peakPricePerHour)],
-    ['Nodes at the end', ({ nodes }: PlayedAnswer) => String(nodes)],
-    ['Launches', ({ launches }: PlayedAnswer) => String(launches)],
-    ['Moves', ({ moves }: PlayedAnswer) => String(moves)],
-  ] as const
-  return (
-    <>
-      <h3>Over 24 hours</h3>
-      <StepPlot lines={lines} fromMs={fromMs} toMs={toMs} unit={unit} what="price of an hour" />
-      <div class="scroller" role="region" aria-label="Over 24 hours" tabIndex={0}>
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">In 24 h</th>
-              <th scope="col" class="number">
-                As it is
-              </th>
-              <th scope="col" class="number">
-                Changed
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map(([title, of]) => (
-              <tr key={title}>
-                <th scope="row">{title}</th>
-                <td class="number">{of(before)}</td>
-                <td class="number">{of(after)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </>
-  )
 }

@@ -67,7 +67,7 @@ test('CON-21 actions on a running cluster', { skip }, async (t) => {
 
   await t.test('an edited NodePool is as it was edited', async () => {
     await visit.goTo('/what-if?nodepool=standard')
-    const area = page.getByRole('textbox', { name: /Manifest of the NodePool/ })
+    const area = page.getByRole('textbox', { name: /^Manifests/ })
     await area.fill((await area.inputValue()).replace('consolidateAfter: 30s', 'consolidateAfter: 17m'))
     await page.getByRole('button', { name: 'Apply…' }).click()
     const patch = JSON.stringify({ spec: { disruption: { consolidateAfter: '17m' } } })

@@ -136,7 +136,7 @@ test('CON-21 what the rights do not allow is said in the words of the server, an
   await visit.goTo('/pools')
   await refused('Pause', 'patch', 'nodepools.karpenter.sh "web"')
   await visit.goTo('/what-if?nodepool=web')
-  const area = page.getByRole('textbox', { name: /Manifest of the NodePool/ })
+  const area = page.getByRole('textbox', { name: /^Manifests/ })
   await area.fill((await area.inputValue()).replace('spec:', 'spec:\n  weight: 7'))
   await refused('Apply', 'patch', 'nodepools.karpenter.sh "web"')
   assert.deepEqual(
