@@ -177,11 +177,9 @@ const outsidePackages: ReadonlySet<string> = new Set(['package.json', 'release/d
 
 function escapes(source: Source): readonly string[] {
   const own = `${source.path.split('/', 2).join('/')}/`
-  return (
-    relativeTargets(source)
-      .filter((target) => !target.startsWith(own) && !outsidePackages.has(target))
-      .map((target) => `${source.path}: ${target} belongs to another package; import that by its name`)
-  )
+  return relativeTargets(source)
+    .filter((target) => !target.startsWith(own) && !outsidePackages.has(target))
+    .map((target) => `${source.path}: ${target} belongs to another package; import that by its name`)
 }
 
 /** @param place a package such as `cli`, or a folder in its `src` such as `cli/commands`. */

@@ -22,8 +22,8 @@ async function anEmptyCluster(t: TestContext, ...clouds: readonly string[]) {
   const folder = await mkdtemp(join(tmpdir(), 'tenon-start-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
   const { kubeconfig, local } = await serveApi(t, folder)
-  for (const { crds, name } of builtInProviders)
-    if (clouds.includes(name)) for (const crd of await crds()) local.create(crdType, crd as never)
+  for (const cloud of builtInProviders)
+    if (clouds.includes(cloud.name)) for (const crd of await cloud.crds()) local.create(crdType, crd as never)
   const io = quietIo(t)
   const start = async (take: () => Promise<Snapshot> = () => Promise.reject(new Error('few rights'))) => {
     const answer = await startAnswer(io, { kubeconfig }, take)
@@ -69,7 +69,7 @@ test('PGE-9 a pod that waits is placed by the first NodePool of simulated nodes'
     kind: 'Pod',
     metadata: { name: 'first', namespace: 'default' },
     spec: { containers: [{ name: 'main', image: 'x', resources: { requests: { cpu: '500m' } } }] },
-  } as never)
+  })
   const answers = new Answers(consoleFacts(io, { kubeconfig }), new SystemClock())
   const query = 'kind=pod&namespace=default&name=first'
   const { text } = await answers.answer({ method: 'GET', path: '/api/explain', query, body: '' }, never)

@@ -199,6 +199,7 @@ const entryKinds: Readonly<Record<JournalEntry['kind'], true>> = {
   failure: true,
   brake: true,
   rollout: true,
+  spend: true,
   seen: true,
 }
 

@@ -53,12 +53,26 @@ export function ObjectView({ of: ref }: { readonly of: ObjectRef }): JSX.Element
       <Said of={ref} row={row} />
       {read && <Conditions conditions={read.conditions} />}
       {ref.kind === 'NodePool' && <PoolNodes name={ref.name} />}
-      {pods && <Pods {...pods} ofNode={ref.kind === 'Node'} />}
-      {pods && scaledKinds.has(ref.kind) && <Scale of={ref} pods={pods.all} />}
+      {pods && <PodsOf of={ref} pods={pods} />}
       <Decisions of={ref} relations={relations} />
       {events && <Events events={events} />}
       {read && <Labels object={read} />}
       {read && <Yaml text={read.yaml} />}
+    </>
+  )
+}
+
+function PodsOf({
+  of: ref,
+  pods,
+}: {
+  readonly of: ObjectRef
+  readonly pods: NonNullable<ObjectAnswer['pods']>
+}): JSX.Element {
+  return (
+    <>
+      <Pods {...pods} ofNode={ref.kind === 'Node'} />
+      {scaledKinds.has(ref.kind) && <Scale of={ref} pods={pods.all} />}
     </>
   )
 }
