@@ -3,7 +3,16 @@
  * has dependencies. Both have the version of the repository's package.json.
  */
 import { execFileSync } from 'node:child_process'
-import { chmodSync, cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -22,6 +31,7 @@ const shared = { version, license, type: 'module', engines: { node: '>=24' } }
 
 rmSync(outdir, { recursive: true, force: true })
 for (const folder of [await packTenon(), await packProvider()]) {
+  setModes(folder)
   const told = execFileSync('npm', ['pack', folder, '--json', '--silent', '--pack-destination', outdir], {
     cwd: outdir,
     encoding: 'utf8',
@@ -29,6 +39,13 @@ for (const folder of [await packTenon(), await packProvider()]) {
   // Depending on the release of npm, a list or an object by name.
   for (const { filename, size, unpackedSize } of Object.values(JSON.parse(told) as Record<string, Packed>))
     process.stdout.write(`${join(outdir, filename)} ${kib(size)}, unpacked ${kib(unpackedSize)}\n`)
+}
+
+/** Whatever the umask of the checkout is, two checkouts give the same tarball. */
+function setModes(folder: string): void {
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true }))
+    if (entry.isFile())
+      chmodSync(join(entry.parentPath, entry.name), entry.name === 'program.js' ? 0o755 : 0o644)
 }
 
 interface Packed {
@@ -47,7 +64,6 @@ async function packTenon(): Promise<string> {
   for (const text of ['LICENSE', 'THIRD-PARTY-LICENSES.txt'])
     renameSync(join(folder, 'dist', text), join(folder, text))
   cpSync(join(import.meta.dirname, 'program.js'), join(folder, 'program.js'))
-  chmodSync(join(folder, 'program.js'), 0o755)
   cpSync(join(repositoryRoot, 'packages/cli/README.md'), join(folder, 'README.md'))
   writeSchemas(join(folder, 'schemas'))
   const { description } = manifestOf('package.json')
