@@ -428,3 +428,40 @@ test('PGE-17 a pod of a ServiceAccount that does not exist is refused as kube-ap
   assert.equal((await api.call('POST', '/api/v1/namespaces/default/serviceaccounts', account)).status, 201)
   assert.equal((await api.call('POST', podsPath, pod)).status, 201)
 })
+
+test('huge pages come in whole pages, and a webhook without the name of its service hears of the namespace', async () => {
+  const api = new TestServer()
+  const pod = (pages: string) => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'huge' },
+    spec: {
+      containers: [{ name: 'main', image: 'a', resources: { limits: { cpu: '1', 'hugepages-2Mi': pages } } }],
+    },
+  })
+  const refused = await api.call('POST', '/api/v1/namespaces/default/pods', pod('3Mi'))
+  assert.equal(refused.status, 422)
+  assert.match(
+    refused.body.message,
+    /containers\[0\]\.resources\.limits\[hugepages-2Mi\]: Invalid value: "3Mi": 3Mi is not positive integer multiple of hugepages-2Mi/,
+  )
+  assert.equal((await api.call('POST', '/api/v1/namespaces/default/pods', pod('4Mi'))).status, 201)
+  const hook = await api.call(
+    'POST',
+    '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
+    {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingWebhookConfiguration',
+      metadata: { name: 'guard' },
+      webhooks: [
+        {
+          name: 'guard.example.com',
+          clientConfig: { service: { namespace: 'default' } },
+          sideEffects: 'None',
+          admissionReviewVersions: ['v1'],
+        },
+      ],
+    },
+  )
+  assert.match(hook.body.message, /clientConfig\.service\.namespace: Required value/)
+})

@@ -219,8 +219,9 @@ function checkClient({ url, service }: Loose, path: string, found: Findings): vo
   }
   if (url !== undefined) return checkUrl(url, `${path}.url`, found)
   const at = `${path}.service`
-  if (!service.name) found.required(`${at}.name`, 'service name is required')
-  if (!service.namespace) found.required(`${at}.namespace`, 'service namespace is required')
+  // kube-apiserver names the other one of the two.
+  if (!service.name) found.required(`${at}.namespace`, 'service namespace is required')
+  if (!service.namespace) found.required(`${at}.name`, 'service name is required')
   if (typeof service.port === 'number' && (service.port < 1 || service.port > 65_535)) {
     found.invalid(`${at}.port`, service.port, 'port is not valid: must be between 1 and 65535, inclusive')
   }

@@ -361,7 +361,7 @@ export function checkResources(resources: Loose | undefined, path: string, found
 function checkHugePages(resources: Loose | undefined, path: string, found: Findings): void {
   const names = [...Object.keys(resources?.['limits'] ?? {}), ...Object.keys(resources?.['requests'] ?? {})]
   if (
-    names.some((name) => name.startsWith('hugepages-')) &&
+    names.some((name) => name.startsWith(hugePages)) &&
     !names.includes('cpu') &&
     !names.includes('memory')
   ) {
@@ -370,13 +370,13 @@ function checkHugePages(resources: Loose | undefined, path: string, found: Findi
 }
 
 function overcommitsNever(name: string): boolean {
-  return name.startsWith('hugepages-') || (name.includes('/') && !name.includes('kubernetes.io/'))
+  return name.startsWith(hugePages) || (name.includes('/') && !name.includes('kubernetes.io/'))
 }
 
 /** Validates the name of a requested resource. */
 export function checkAmountName(name: string, path: string, found: Findings): void {
   if (name.includes('/')) for (const words of qualifiedNameErrors(name)) found.invalid(path, name, words)
-  else if (!standardResources.has(name) && !name.startsWith('hugepages-')) {
+  else if (!standardResources.has(name) && !name.startsWith(hugePages)) {
     found.invalid(path, name, 'must be a standard resource for containers')
   }
 }
@@ -388,7 +388,19 @@ function checkAmount(name: string, value: unknown, path: string, found: Findings
   if (typeof value !== 'string' || !isQuantity(value)) return
   const nanos = quantityNanos(value) ?? 0n
   if (nanos < 0n) found.invalid(at, value, 'must be greater than or equal to 0')
-  if (extended && nanos % 1_000_000_000n !== 0n) found.invalid(at, value, 'must be an integer')
+  if (extended && nanos % unit !== 0n) found.invalid(at, value, 'must be an integer')
+  if (name.startsWith(hugePages) && !isOfPages(nanos, name.slice(hugePages.length)))
+    found.invalid(at, value, `${value} is not positive integer multiple of ${name}`)
+}
+
+const unit = 1_000_000_000n
+const hugePages = 'hugepages-'
+
+/** @param nanos bytes, in billionths. @param size of a page, such as `2Mi`; none divides by a size that is not a number of bytes. */
+function isOfPages(nanos: bigint, size: string): boolean {
+  const page = isQuantity(size) ? (quantityNanos(size) ?? 0n) : 0n
+  // A part of a byte counts as one.
+  return page > 0n && page % unit === 0n && ((nanos + unit - 1n) / unit) % (page / unit) === 0n
 }
 
 const probeHandlers = ['exec', 'httpGet', 'tcpSocket', 'grpc', 'sleep']
