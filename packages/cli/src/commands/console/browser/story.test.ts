@@ -154,7 +154,7 @@ test('the page on a running cluster', { skip }, async (t) => {
     assert.ok(podsThatMove.length > 0)
     assert.match(
       await visit.text('.figures'),
-      new RegExp(`move to other nodes${podsThatMove.length}Pending pods that would run0`),
+      new RegExp(`move to other nodes${podsThatMove.length}Pending and new pods that would run0`),
     )
     await visit.screenshot('what-if-simulated')
     const lines = changed.split('\n')
