@@ -61,28 +61,34 @@ function maximumOfSums(spec: PodSpec, status: PodStatus, assumed: Resources | un
   const statuses = statusesByName(status)
   const podRequested = spec.resources?.requests
   const isFilled = hasEntries(status.resources?.requests) && hasEntries(status.allocatedResources)
+  const isInfeasible = isResizeInfeasible(status)
   const sumOf = (
     of: (status: Holding | undefined) => ResourceList | undefined,
     podLevel: ResourceList | undefined,
   ) =>
     total(
       spec,
-      ({ name, resources }) => parseResources(of(statuses.get(name)) ?? resources?.requests),
+      // What the kubelet does not say counts as requested, but not while it refuses the request.
+      ({ name, resources }) =>
+        parseResources(of(statuses.get(name)) ?? (isInfeasible ? undefined : resources?.requests)),
       onlyPodLevel(parseResources(podLevel)),
       assumed,
     )
   const actual = sumOf(
-    (known) => known?.resources && (known.resources.requests ?? {}),
+    (known) => known?.resources?.requests ?? known?.allocatedResources,
     isFilled ? status.resources?.requests : podRequested,
   )
   const allocated = sumOf(
-    (known) => known?.resources && known.allocatedResources,
+    (known) => known?.allocatedResources,
     isFilled ? status.allocatedResources : podRequested,
   )
   const granted = larger(actual, allocated)
-  if (isResizeInfeasible(status)) return granted
-  const asked = sumOf(() => undefined, podRequested)
-  return larger(asked, granted)
+  return isInfeasible
+    ? granted
+    : larger(
+        granted,
+        sumOf(() => undefined, podRequested),
+      )
 }
 
 /** What the containers take together; amounts of the pod level replace theirs. */
@@ -183,7 +189,9 @@ function isResized(status: Pod['status']): status is PodStatus {
   const isReported = (statuses: unknown): boolean =>
     statuses !== undefined &&
     (!Array.isArray(statuses) ||
-      statuses.some((each: ContainerStatus | null) => each?.resources !== undefined))
+      statuses.some(
+        (each: ContainerStatus | null) => (each?.resources ?? each?.allocatedResources) !== undefined,
+      ))
   if (status?.resources !== undefined) return true
   return isReported(status?.containerStatuses) || isReported(status?.initContainerStatuses)
 }

@@ -195,6 +195,23 @@ export const resizeCases: readonly {
     cpu: { sumOfMaxima: 4000, maximumOfSums: 3000 },
   },
   {
+    about: 'VER-40 what is promised counts where nothing is said of what a container has',
+    spec: { containers: containers({ a: '500m', b: '500m' }) },
+    status: {
+      containerStatuses: [
+        { name: 'a', resources: cpu('1') },
+        { name: 'b', allocatedResources: { cpu: '1' } },
+      ],
+    },
+    cpu: { sumOfMaxima: 1500, maximumOfSums: 2000 },
+  },
+  {
+    about: 'VER-40 a container of which the kubelet says nothing does not count while a resize is refused',
+    spec: { containers: containers({ a: '1' }), initContainers: containers({ init: '3' }) },
+    status: { containerStatuses: [{ name: 'a', resources: cpu('100m') }], ...pending('Infeasible') },
+    cpu: { sumOfMaxima: 3000, maximumOfSums: 100 },
+  },
+  {
     about: 'what a refused resize asks for counts in neither sum',
     spec: { containers: containers({ a: '1', b: '9' }) },
     status: { containerStatuses: granted({ a: '2', b: '1' }), ...pending('Infeasible') },
