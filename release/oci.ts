@@ -1,6 +1,16 @@
 /** Writes an image as a layout of OCI, byte for byte the same from the same files. */
 import { createHash } from 'node:crypto'
-import { chmodSync, cpSync, lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { create } from 'tar'
@@ -65,8 +75,7 @@ export async function tarOf(folder: string, date: Date): Promise<Buffer> {
 
 /** The layer that puts a file or a folder where it belongs in the image. */
 export async function layerOf(from: string, to: string, date: Date): Promise<Layer> {
-  const staged = `${from}.layer`
-  rmSync(staged, { recursive: true, force: true })
+  const staged = mkdtempSync(join(tmpdir(), 'tenon-layer-'))
   mkdirSync(dirname(join(staged, to)), { recursive: true })
   cpSync(from, join(staged, to), { recursive: true, verbatimSymlinks: true })
   const tar = await tarOf(staged, date)
