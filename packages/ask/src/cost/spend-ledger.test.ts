@@ -258,5 +258,6 @@ test('PGE-4 a ledger of two weeks with 5,000 nodes answers in short steps', () =
   const work = ledger.spending({ by: 'workload', edges, nowMs: endMs, currency: 'EUR' })
   let steps = 0
   while (work.next().done !== true) steps++
-  assert.ok(steps >= 2 * 40 * 24 * days)
+  // No step is about more than one NodeClaim.
+  assert.ok(steps >= names.length + 40 * 24 * days)
 })
