@@ -329,7 +329,8 @@ export class OperatorCore {
   /** With what is left to the cluster as it is there. */
   get settings(): Settings {
     const { settings } = this.deps
-    return { ...settings, ignoreDraRequests: settings.ignoreDraRequests || !servesDevices(this.caches) }
+    const isSettled = settings.ignoreDraRequests || servesDevices(this.caches)
+    return isSettled ? settings : { ...settings, ignoreDraRequests: true }
   }
 
   /** What the instance of each NodeClaim costs an hour, as far as that is known. */
