@@ -1,4 +1,5 @@
 /** Costs of nodes and workloads. This entry point loads no cluster state. */
+export { NewEntries } from './cost/new-entries.ts'
 export {
   type CostDimension,
   type CostGroup,

@@ -4,6 +4,7 @@
  */
 import { ownValue, sumOfPrices } from '@tenon/api'
 import type { JournalEntry, JournalKind, JournalSpend } from '@tenon/operator'
+import { NewEntries } from './new-entries.ts'
 
 /** The price of the instances of a NodePool from a time on. */
 interface Step {
@@ -104,9 +105,7 @@ export class SpendLedger {
   /** When each came up. */
   readonly #currencies = new Map<string, number>()
   #fromMs: number | undefined
-  #lastMs = Number.NEGATIVE_INFINITY
-  /** IDs of the entries of that time. */
-  #lastIds = new Set<string>()
+  readonly #new = new NewEntries()
 
   /** The time of the oldest entry; undefined if there is none. */
   get fromMs(): number | undefined {
@@ -135,21 +134,13 @@ export class SpendLedger {
 
   add(entry: JournalEntry): void {
     const atMs = Date.parse(entry.at)
-    if (entry.observed === true || Number.isNaN(atMs) || !this.#isNew(entry.id, atMs)) return
+    if (entry.observed === true || !this.#new.take(entry.id, atMs)) return
     this.#fromMs ??= atMs
     const currency = entry.currency ?? ''
     if (pricedKinds.has(entry.kind)) this.#price(entry, currency, atMs)
     else if (entry.kind === 'removed')
       for (const name of entry.nodeClaims) this.#remove(name, entry, currency, atMs)
     else if (entry.kind === 'spend') this.#correct(entry.spend ?? [], currency, atMs)
-  }
-
-  #isNew(id: string, atMs: number): boolean {
-    if (atMs < this.#lastMs || (atMs === this.#lastMs && this.#lastIds.has(id))) return false
-    if (atMs > this.#lastMs) this.#lastIds = new Set()
-    this.#lastMs = atMs
-    this.#lastIds.add(id)
-    return true
   }
 
   #price({ nodeClaims, nodePool = '', pricePerHour }: JournalEntry, currency: string, atMs: number): void {

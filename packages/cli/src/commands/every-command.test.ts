@@ -9,7 +9,7 @@ import { after, before, describe, test } from 'node:test'
 import { TraceFile, writeSnapshot } from '@tenon/ask'
 import type { Command } from 'commander'
 import { snapshot } from '../testing/snapshot.test-support.ts'
-import type { Io } from '../io.ts'
+import { quietIo } from '../testing/quiet-io.test-support.ts'
 import { createProgram } from '../program.ts'
 import { aPoolCluster } from '../testing/pool-cluster.test-support.ts'
 import { runCommand } from '../testing/command.test-support.ts'
@@ -139,16 +139,7 @@ const rows: Readonly<Record<string, Row>> = {
   version: { unknown: ['version --nowhere', /unknown option '--nowhere'/], prints: 'version' },
 }
 
-const io: Io = {
-  env: {},
-  cwd: '/',
-  out: () => undefined,
-  err: () => undefined,
-  input: () => Promise.resolve(''),
-  isTerminal: false,
-  size: () => ({ columns: 80, rows: 24 }),
-  interrupted: new AbortController().signal,
-}
+const io = quietIo()
 
 /** Commands by their words; those that only hold others have no arguments and no options of their own. */
 function named(command: Command, words: readonly string[]): readonly string[] {

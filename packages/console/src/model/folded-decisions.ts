@@ -1,5 +1,6 @@
 /** One row a decision: its launches, how far they have come, and what it does to the price (page.md 2). */
 import { counted } from '@tenon/api'
+import { NewEntries } from '@tenon/ask/cost'
 import type { JournalEntry, JournalWorkload } from '@tenon/operator'
 
 export const foldedKinds = ['launch', 'replace', 'remove', 'refusal', 'failure', 'brake', 'rollout'] as const
@@ -82,12 +83,11 @@ export class FoldedDecisions {
   /** By NodeClaim: the row that it came with, and the one that it goes with. */
   readonly #coming = new Map<string, Row>()
   readonly #going = new Map<string, Row>()
-  #lastMs = Number.NEGATIVE_INFINITY
-  #lastIds = new Set<string>()
+  readonly #new = new NewEntries()
 
   add(entry: JournalEntry): void {
     const atMs = Date.parse(entry.at)
-    if (!this.#isNew(entry.id, atMs)) return
+    if (!this.#new.take(entry.id, atMs)) return
     switch (entry.kind) {
       case 'decision':
         this.#decide(entry, atMs)
@@ -168,15 +168,6 @@ export class FoldedDecisions {
     return [...new Set(this.#rows.flatMap(({ nodePools }) => [...nodePools]))].toSorted()
   }
 
-  #isNew(id: string, atMs: number): boolean {
-    if (Number.isNaN(atMs) || atMs < this.#lastMs || (atMs === this.#lastMs && this.#lastIds.has(id)))
-      return false
-    if (atMs > this.#lastMs) this.#lastIds = new Set()
-    this.#lastMs = atMs
-    this.#lastIds.add(id)
-    return true
-  }
-
   #decide(entry: JournalEntry, atMs: number): void {
     const row = this.#row(entry, atMs, 'launch')
     row.before = entry.pricePerHour?.before
@@ -187,20 +178,16 @@ export class FoldedDecisions {
     const known = this.#byId.get(entry.decision ?? '')
     const row = known ?? this.#row(entry, atMs, 'launch')
     if (entry.nodePool !== undefined) row.nodePools.add(entry.nodePool)
-    // A replacement is created before its command says that it has begun.
-    if (known === undefined || row.kind === 'launch') this.#addPrice(row, entry, known === undefined)
+    // The price of a pass, or of a replacement, is in the entry of the decision.
+    if (known === undefined) {
+      row.before = entry.pricePerHour?.before
+      row.after = entry.pricePerHour?.after
+    }
     for (const name of entry.nodeClaims) {
       row.coming.set(name, 'created')
       this.#coming.set(name, row)
     }
     row.untilMs = atMs
-  }
-
-  /** The price of a pass is in its own entry. */
-  #addPrice(row: Row, { kind, pricePerHour }: JournalEntry, isFirst: boolean): void {
-    if (!isFirst || kind !== 'launch') return
-    row.before = pricePerHour?.before
-    row.after = pricePerHour?.after
   }
 
   #advance(entry: JournalEntry, atMs: number): void {

@@ -2,21 +2,12 @@ import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { runCommand } from '../../testing/command.test-support.ts'
-import type { Io } from '../../io.ts'
 import { createProgram } from '../../program.ts'
+import { quietIo } from '../../testing/quiet-io.test-support.ts'
 import { type ClusterNames, candidates } from './candidates.ts'
 import { shells } from './scripts.ts'
 
-const io: Io = {
-  env: {},
-  cwd: '/',
-  out: () => undefined,
-  err: () => undefined,
-  input: () => Promise.resolve(''),
-  isTerminal: false,
-  size: () => ({ columns: 80, rows: 24 }),
-  interrupted: new AbortController().signal,
-}
+const io = quietIo()
 
 const names: ClusterNames = {
   objects: ({ type }) => Promise.resolve(type.plural === 'nodes' ? ['n1', 'n2', 'other'] : ['p']),

@@ -13,7 +13,7 @@ import { builtInProviders } from '../../providers.ts'
 import { clusterActions } from './actions.ts'
 import { consoleFacts } from './facts.ts'
 import { startAnswer } from './start.ts'
-import { quietIo } from './team-scenario.test-support.ts'
+import { quietIo } from '../../testing/quiet-io.test-support.ts'
 
 const never = new AbortController().signal
 
@@ -24,7 +24,9 @@ async function anEmptyCluster(t: TestContext, ...clouds: readonly string[]) {
   const { kubeconfig, local } = await serveApi(t, folder)
   for (const cloud of builtInProviders)
     if (clouds.includes(cloud.name)) for (const crd of await cloud.crds()) local.create(crdType, crd as never)
-  const io = quietIo(t)
+  const ended = new AbortController()
+  t.after(() => ended.abort())
+  const io = quietIo(ended.signal)
   const start = async (take: () => Promise<Snapshot> = () => Promise.reject(new Error('few rights'))) => {
     const answer = await startAnswer(io, { kubeconfig }, take)
     assert.ok('pools' in answer, JSON.stringify(answer))

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import type { ConsoleView } from '@tenon/console'
 import { readText, SeededRandom, SystemClock } from '@tenon/runtime'
-import type { Io } from '../../io.ts'
+import { quietIo } from '../../testing/quiet-io.test-support.ts'
 import { serveTeamPage } from './team.ts'
 
 /** Sends a request to the API server as its administrator. */
@@ -98,7 +98,9 @@ export async function aTeam(t: TestContext, { admin, kubeconfig }: TeamCluster):
   }
   const tokens = { ops: await tokenOf('ops'), dev: await tokenOf('dev'), console: await tokenOf('console') }
   const proxy = await signingProxy(t, tokens)
-  const page = await serveTeamPage(quietIo(t), {
+  const ended = new AbortController()
+  t.after(() => ended.abort())
+  const page = await serveTeamPage(quietIo(ended.signal), {
     source: { kubeconfig },
     acting: { drainTimeout: 1000 },
     address: '127.0.0.1',
@@ -301,19 +303,4 @@ async function signingProxy(
 function hostOf(url: string): { readonly hostname: string; readonly port: string } {
   const { hostname, port } = new URL(url)
   return { hostname, port }
-}
-
-export function quietIo(t: TestContext): Io {
-  const ended = new AbortController()
-  t.after(() => ended.abort())
-  return {
-    env: {},
-    cwd: '/',
-    out: () => undefined,
-    err: () => undefined,
-    input: () => Promise.resolve(''),
-    isTerminal: false,
-    size: () => ({ columns: 80, rows: 24 }),
-    interrupted: ended.signal,
-  }
 }

@@ -1,7 +1,7 @@
 /** The page of this process, for a browser. */
 import type { TestContext } from 'node:test'
 import { SystemClock, SystemRandom } from '@tenon/runtime'
-import type { Io } from '../../../io.ts'
+import { quietIo } from '../../../testing/quiet-io.test-support.ts'
 import type { ConsoleSource } from '../facts.ts'
 import { servePage, type ServedConsole } from '../serve.ts'
 
@@ -12,17 +12,7 @@ export async function servedPage(
   acting?: ServedConsole['acting'],
 ): Promise<string> {
   const ended = new AbortController()
-  const io: Io = {
-    env: {},
-    cwd: '/',
-    out: () => undefined,
-    err: () => undefined,
-    input: () => Promise.resolve(''),
-    isTerminal: false,
-    size: () => ({ columns: 80, rows: 24 }),
-    interrupted: ended.signal,
-  }
-  const served = await servePage(io, {
+  const served = await servePage(quietIo(ended.signal), {
     source,
     port: 0,
     ...(acting !== undefined && { acting }),
