@@ -463,5 +463,8 @@ test('huge pages come in whole pages, and a webhook without the name of its serv
       ],
     },
   )
-  assert.match(hook.body.message, /clientConfig\.service\.namespace: Required value/)
+  assert.match(
+    hook.body.message,
+    /is invalid: webhooks\[0\]\.clientConfig\.service\.namespace: Required value: service namespace is required$/,
+  )
 })

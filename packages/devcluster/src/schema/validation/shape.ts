@@ -4,6 +4,9 @@ import { propertiesOf, type ShapeNode } from '../shape-node.ts'
 
 /** Required in the models, but absent or empty in valid objects. */
 const lenientFields = new Set([
+  // Checked with the webhook, where kube-apiserver names the other one of the two.
+  'io.k8s.api.admissionregistration.v1.ServiceReference.name',
+  'io.k8s.api.admissionregistration.v1.ServiceReference.namespace',
   'io.k8s.api.storage.v1.CSINodeSpec.drivers',
   'io.k8s.api.discovery.v1.EndpointSlice.endpoints',
   'io.k8s.api.rbac.v1.Role.rules',
