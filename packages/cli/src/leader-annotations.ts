@@ -12,6 +12,8 @@ export const leaderAnnotations = {
   url: 'tenon.sh/debug-url',
   /** Why the leader only observes; empty while it acts. */
   standsBack: 'tenon.sh/stands-back',
+  /** `true` if the leader looks for other controllers of its NodeClaims; otherwise empty, as while `--observe-only` is set. */
+  looksForOthers: 'tenon.sh/looks-for-others',
 } as const
 
 /** Where the debug pages of a process are. */
@@ -24,10 +26,12 @@ export interface DebugPlace {
 export function annotationsOf(
   identity: string,
   debug: DebugPlace | undefined,
+  looksForOthers: boolean,
 ): Readonly<Record<string, string>> {
   return {
     [leaderAnnotations.leader]: identity,
     [leaderAnnotations.standsBack]: '',
+    [leaderAnnotations.looksForOthers]: looksForOthers ? 'true' : '',
     ...(debug !== undefined &&
       (debug.isInPod
         ? { [leaderAnnotations.port]: String(debug.port) }

@@ -65,7 +65,7 @@ test('EXP-9 a controller is reached by its address, or by that of the lease of a
   const { url, port } = await aController(t)
   const given = await reachController({ controller: url }, undefined)
   assert.equal(given.kind, 'reached')
-  const annotations = annotationsOf('host_1', { port, isInPod: false })
+  const annotations = annotationsOf('host_1', { port, isInPod: false }, true)
   const found = await reachController({}, connectionTo(listed(lease('host_1', annotations))))
   assert.ok(found.kind === 'reached')
   const reach: ControllerReach = found.reach
@@ -84,8 +84,8 @@ test('EXP-10 the lease of the Go Karpenter, or of a Tenon that it followed, is n
   for (const items of [
     [],
     [lease('karpenter-0_abc', {})],
-    [lease('karpenter-0_abc', annotationsOf('tenon-0_abc', { port: 8082, isInPod: true }))],
-    [lease('', annotationsOf('tenon-0_abc', { port: 8082, isInPod: true }))],
+    [lease('karpenter-0_abc', annotationsOf('tenon-0_abc', { port: 8082, isInPod: true }, true))],
+    [lease('', annotationsOf('tenon-0_abc', { port: 8082, isInPod: true }, true))],
   ])
     assert.deepEqual(await reachController({}, connectionTo(listed(...items))), { kind: 'noController' })
 })
@@ -99,7 +99,9 @@ test('EXP-9 without the right to port-forward the right is named', async (t) => 
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   t.after(() => server.close())
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const leases = listed(lease('tenon-0_abc', annotationsOf('tenon-0_abc', { port: 8082, isInPod: true })))
+  const leases = listed(
+    lease('tenon-0_abc', annotationsOf('tenon-0_abc', { port: 8082, isInPod: true }, true)),
+  )
   assert.deepEqual(await reachController({}, connectionTo(leases, url)), {
     kind: 'forbidden',
     right: 'pods/portforward in namespace tenon',
@@ -109,7 +111,7 @@ test('EXP-9 without the right to port-forward the right is named', async (t) => 
 
 test('EXP-9 without the right to list leases the usual namespaces are looked into', async (t) => {
   const { port } = await aController(t)
-  const annotations = annotationsOf('host_1', { port, isInPod: false })
+  const annotations = annotationsOf('host_1', { port, isInPod: false }, true)
   const answers: Answers = ({ path }) => {
     if (!path.includes('/namespaces/')) return forbidden('leases is forbidden')
     if (path.includes('/namespaces/tenon/')) return { status: 200, body: lease('host_1', annotations) }
@@ -133,7 +135,10 @@ test('EXP-9 a controller that does not answer is told with its address', async (
   const gone = await reachController({ controller: 'http://127.0.0.1:1' }, undefined)
   assert.ok(gone.kind === 'unreachable')
   assert.match(gone.message, /http:\/\/127\.0\.0\.1:1: .*ECONNREFUSED/)
-  const off = await reachController({}, connectionTo(listed(lease('a_1', annotationsOf('a_1', undefined)))))
+  const off = await reachController(
+    {},
+    connectionTo(listed(lease('a_1', annotationsOf('a_1', undefined, true)))),
+  )
   assert.ok(off.kind === 'unreachable')
   assert.match(off.message, /--debug-port/)
 })

@@ -144,7 +144,7 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
       : undefined
     void guardMemory({ limits, collect: collector(), reduce, clock, logger }, io.interrupted)
     const place = debug && { port: debug.port, isInPod: podNamespace() !== undefined }
-    const annotations = annotationsOf(identity, place)
+    const annotations = annotationsOf(identity, place, others !== undefined)
     const elect: Elect = (election, hooks) =>
       new ThreadedElector({
         ...hooks,

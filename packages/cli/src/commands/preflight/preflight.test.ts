@@ -224,6 +224,20 @@ const faults: readonly Fault[] = [
     fix: /--take-over/,
   },
   {
+    name: 'a Karpenter that writes beside a Tenon that is told to observe (ADO-6)',
+    plant: (stand) => {
+      const annotations = { [leaderAnnotations.leader]: 'somebody', [leaderAnnotations.looksForOthers]: '' }
+      stand.api.patch(kinds.lease, 'kube-system', 'karpenter-leader-election', { metadata: { annotations } })
+      stand.karpenter.create(karpenterKinds.nodeClaim, aClaim('ours', 'ExoscaleNodeClass'))
+      const status = { providerID: 'exoscale://1' }
+      stand.karpenter.patch(karpenterKinds.nodeClaim, undefined, 'ours', { status }, 'status')
+    },
+    check: 'other-autoscalers',
+    status: 'warn',
+    message: /^karpenter wrote the status of NodeClaim ours at/,
+    fix: /--take-over/,
+  },
+  {
     name: 'another Karpenter',
     plant: (stand) => {
       autoscaling(stand)

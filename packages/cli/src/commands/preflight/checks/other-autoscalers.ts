@@ -19,7 +19,7 @@ export const otherAutoscalers: Check = {
     const now = clock.now()
     const leases = (await kube.list(kinds.lease, { signal })).filter((lease) => isHeld(lease, now))
     const { summary, findings } = judge(autoscalers, leases, installation)
-    const claims = leases.some(isTenons) ? [] : await claimsOf(kube, cloud, signal)
+    const claims = leases.some(looksForOthers) ? [] : await claimsOf(kube, cloud, signal)
     return { summary, findings: [...findings, ...besideFindings(leases, claims, now)] }
   },
 }
@@ -109,7 +109,7 @@ function secondTenon({ namespace, name }: RunningAutoscaler, own: Installation):
 
 /**
  * A Karpenter that runs elsewhere, without a Deployment or lease here, is known by what it writes (adoption.md 2). Where
- * Tenon leads it has judged, and its lease has the words.
+ * Tenon leads and acts it has judged, and its lease has the words.
  */
 function besideFindings(
   held: readonly Lease[],
@@ -127,6 +127,11 @@ function besideFindings(
   if (write === undefined) return standing
   const message = `${writeText(write)}; if it still runs, Tenon will only observe`
   return [...standing, { status: 'warn', message, fix }]
+}
+
+/** Whether a Tenon leads that says by itself who else writes. */
+function looksForOthers(lease: Lease): boolean {
+  return isTenons(lease) && lease.metadata.annotations?.[leaderAnnotations.looksForOthers] === 'true'
 }
 
 /** NodeClaims of the cloud's node classes, or all if the cloud is not known. */
