@@ -140,8 +140,9 @@ describe(`scheduling proof, seed ${seed}`, () => {
     test(`VER-9 ${what}: the first decision's nodes hold every pod`, async (context) => {
       if (mayStray()) {
         const free = await play(context, rounds, { label })
-        assertConverged(free)
+        assert.deepEqual(free.unbound, [], free.account)
         const [planned = 0] = free.launches
+        // The one more may be left without a pod: the scheduler found another place before it was Ready.
         assert.ok(free.nodes <= planned + 1, free.account)
         return
       }
