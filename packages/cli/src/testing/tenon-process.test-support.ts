@@ -157,7 +157,8 @@ export function kubectl(cwd: string, args: readonly string[], input = ''): Promi
       { cwd, maxBuffer: 64 * 1024 * 1024 },
       (error, out, err) => resolve({ code: error === null ? 0 : 1, signal: null, out, err }),
     )
-    child.stdin?.end(input)
+    // Its own error says more when it ends before it has read.
+    child.stdin?.on('error', () => undefined).end(input)
   })
 }
 

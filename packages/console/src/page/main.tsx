@@ -4,6 +4,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { JSX } from 'preact'
 import { ageText } from './format.ts'
 import { objectPath, objectText } from '../model/object-ref.ts'
+import { ActionDialog } from './parts/act.tsx'
 import { Awaited } from './parts/answer.tsx'
 import { SearchButton, SearchDialog } from './parts/search.tsx'
 import { offeredViews } from './state/offered.ts'
@@ -83,6 +84,7 @@ function Page(): JSX.Element {
       </main>
       <Absences />
       <SearchDialog />
+      <ActionDialog />
     </>
   )
 }

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { signal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { pauseAction } from '../../actions/pausing.ts'
 import type { ActionRequest } from '../../actions/request.ts'
@@ -8,9 +8,37 @@ import { Dialog } from './dialog.tsx'
 
 type Stage =
   | { readonly kind: 'asking'; readonly command: string }
-  | { readonly kind: 'running'; readonly command: string }
+  | { readonly kind: 'running' }
   | { readonly kind: 'done'; readonly text: string }
   | { readonly kind: 'failed'; readonly text: string }
+
+/** The action that is asked about, runs or has ended; what it acts on may be gone from the page by then. */
+const shown = signal<{
+  readonly title: string
+  readonly stage: Stage
+  readonly run: (command: string) => void
+}>()
+
+/** Asks for the command of an action and shows it. */
+function begin(request: ActionRequest, title: string): void {
+  const show = (stage: Stage) => {
+    shown.value = { title, stage, run }
+  }
+  const failed = (error: unknown) => {
+    show({ kind: 'failed', text: error instanceof Error ? error.message : String(error) })
+  }
+  const run = (command: string) => {
+    show({ kind: 'running' })
+    askWith<{ readonly done: string }>('/api/actions', JSON.stringify({ request, agreed: command })).then(
+      ({ done }) => show({ kind: 'done', text: done }),
+      failed,
+    )
+  }
+  askWith<{ readonly command: string }>('/api/actions', JSON.stringify({ request })).then(
+    ({ command }) => show({ kind: 'asking', command }),
+    failed,
+  )
+}
 
 /** A button that shows its command, asks for confirmation and runs it. Not rendered if the page is read-only. */
 export function ActionButton({
@@ -23,35 +51,25 @@ export function ActionButton({
   /** Whether it is what most users come for. */
   readonly isPrimary?: boolean
 }): JSX.Element | null {
-  const [stage, setStage] = useState<Stage>()
   if (!mayAct.value) return null
-  const failed = (error: unknown) => {
-    setStage({ kind: 'failed', text: error instanceof Error ? error.message : String(error) })
-  }
-  const show = () => {
-    askWith<{ readonly command: string }>('/api/actions', JSON.stringify({ request })).then(
-      ({ command }) => setStage({ kind: 'asking', command }),
-      failed,
-    )
-  }
-  const run = (command: string) => {
-    setStage({ kind: 'running', command })
-    askWith<{ readonly done: string }>('/api/actions', JSON.stringify({ request, agreed: command })).then(
-      ({ done }) => setStage({ kind: 'done', text: done }),
-      failed,
-    )
+  return (
+    <button type="button" class={isPrimary ? 'primary' : undefined} onClick={() => begin(request, children)}>
+      {children}…
+    </button>
+  )
+}
+
+/** Shows the action whose button was pressed last. */
+export function ActionDialog(): JSX.Element | null {
+  if (shown.value === undefined) return null
+  const { title, stage, run } = shown.value
+  const close = () => {
+    shown.value = undefined
   }
   return (
-    <>
-      <button type="button" class={isPrimary ? 'primary' : undefined} onClick={show}>
-        {children}…
-      </button>
-      {stage !== undefined && (
-        <Dialog title={children} onClose={() => setStage(undefined)}>
-          <ActionStage stage={stage} run={run} cancel={() => setStage(undefined)} />
-        </Dialog>
-      )}
-    </>
+    <Dialog title={title} onClose={close}>
+      <ActionStage stage={stage} run={run} cancel={close} />
+    </Dialog>
   )
 }
 
