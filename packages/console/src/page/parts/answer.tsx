@@ -87,7 +87,7 @@ export function Answer<T>({
 }: {
   readonly asked: Asked<T>
   /** What is asked for, such as `the offerings of each NodePool`. */
-  readonly awaits?: string
+  readonly awaits: string
   readonly children: (answer: T) => ComponentChildren
 }): JSX.Element {
   switch (asked.kind) {
@@ -105,18 +105,12 @@ export function Answer<T>({
 }
 
 /** Says what is awaited, for how long already, and how much of it is there (page.md 2). */
-export function Awaited({
-  what,
-  soFar,
-}: {
-  readonly what: string | undefined
-  readonly soFar?: string
-}): JSX.Element {
+export function Awaited({ what, soFar }: { readonly what: string; readonly soFar?: string }): JSX.Element {
   const [since] = useState(() => Date.now())
   const seconds = Math.floor(Math.max(0, tick.value - since) / 1000)
   return (
     <p class="empty awaited">
-      <span role="status">{what === undefined ? 'Asking' : `Waiting for ${what}`}…</span>
+      <span role="status">Waiting for {what}…</span>
       {/* Not announced each second. */}
       <span aria-hidden="true">
         {seconds > 0 && ` ${seconds} s`}

@@ -57,7 +57,11 @@ export function Scale({ of: ref, pods }: { readonly of: ObjectRef; readonly pods
           Change its manifest
         </a>
       </div>
-      {asked !== undefined && <Answer asked={asked}>{(answer) => <Outcome answer={answer} />}</Answer>}
+      {asked !== undefined && (
+        <Answer asked={asked} awaits="the nodes and the price with so many pods">
+          {(answer) => <Outcome answer={answer} />}
+        </Answer>
+      )}
     </section>
   )
 }

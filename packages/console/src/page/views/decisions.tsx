@@ -48,7 +48,7 @@ export function DecisionsView(): JSX.Element {
     <>
       <Range from={from} to={to} />
       <PriceBrush from={from} to={to} />
-      <Answer asked={asked}>
+      <Answer asked={asked} awaits="the decisions of this range">
         {(answer) =>
           'absent' in answer ? <p class="empty">{answer.absent}</p> : <Decisions answer={answer} />
         }

@@ -64,7 +64,7 @@ export function Spend(): JSX.Element {
           ))}
         </fieldset>
       </div>
-      <Answer asked={asked}>
+      <Answer asked={asked} awaits="what was spent and for whom">
         {(answer) =>
           'absent' in answer ? (
             <p class="empty">What was spent is not known: {answer.absent}.</p>

@@ -82,10 +82,7 @@ export class Visit {
   /** Until nothing is awaited any more. */
   async settled(): Promise<void> {
     await this.page.waitForFunction(
-      () =>
-        document.querySelector('h1') !== null &&
-        document.querySelector('.awaited') === null &&
-        !/Asking…|Waiting for the first picture/.test(document.body.textContent ?? ''),
+      () => document.querySelector('h1') !== null && document.querySelector('.awaited') === null,
       undefined,
       { timeout: answerMs },
     )
