@@ -13,7 +13,7 @@ export const skip = existsSync(chromiumPath)
   : `${chromiumPath} is not there: npm run browser installs it`
 
 const screenshots =
-  process.env['TENON_SCREENSHOTS'] ?? resolve(import.meta.dirname, '../../../../../dist/screenshots')
+  process.env['TENON_SCREENSHOTS'] ?? resolve(import.meta.dirname, '../../../../../../dist/screenshots')
 
 /** Addresses of all views. */
 export const views = [
