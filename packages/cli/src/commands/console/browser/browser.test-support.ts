@@ -1,4 +1,5 @@
 /** The page in a real Chromium: what is on it, what it asks for, and whether everybody can use it. */
+import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -119,6 +120,26 @@ export class Visit {
         .filter((cell) => cell.scrollHeight > cell.clientHeight + 1)
         .map((cell) => `${cell.dataset['title'] ?? ''}: ${cell.textContent ?? ''}`),
     )
+  }
+
+  /** On every view, in light and dark and at every width, nothing is cut off, overlaps or breaks. */
+  async fitsOnEveryView(name: string): Promise<void> {
+    for (const path of views) {
+      await this.goTo(path)
+      for (const [at, width] of widths.entries()) {
+        await this.page.emulateMedia({ colorScheme: schemes[at % schemes.length] ?? 'light' })
+        await this.page.setViewportSize({ width, height: 900 })
+        await this.settled()
+        assert.ok((await this.overflow()) <= 0, `${path} at ${width}: scrolls sideways`)
+        assert.deepEqual(await this.crowded(), [], `${path} at ${width}`)
+        await this.screenshot(`${name}${path.replaceAll(/\W+/g, '-')}-${width}`)
+      }
+      for (const colorScheme of schemes) {
+        await this.page.emulateMedia({ colorScheme })
+        assert.deepEqual(await this.violations(), [], `${path} in ${colorScheme}`)
+      }
+    }
+    assert.deepEqual(this.faults, [])
   }
 
   async screenshot(name: string): Promise<void> {

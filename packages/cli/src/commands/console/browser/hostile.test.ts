@@ -7,7 +7,7 @@ import type { KubeObject, Pod } from '@tenon/api'
 import { type Snapshot, writeSnapshot } from '@tenon/ask'
 import type { Browser } from 'playwright-core'
 import { aPod, snapshot } from '../../../testing/snapshot.test-support.ts'
-import { launchChromium, schemes, skip, views, Visit, widths } from './browser.test-support.ts'
+import { launchChromium, skip, Visit } from './browser.test-support.ts'
 import { servedPage } from './served-page.test-support.ts'
 
 const hostile = '<img src=x onerror="globalThis.attacked=1"><script>globalThis.attacked=2</script>'
@@ -160,32 +160,13 @@ test('of many NodePools some are shown, and found by name', { skip }, async (t) 
   assert.deepEqual(visit.faults, [])
 })
 
-/** Visits every view: nothing is cut off, overlaps or breaks. */
-async function visited(link: string, name: string, ofWidths: readonly number[]): Promise<void> {
-  assert.ok(browser)
-  const visit = await Visit.open(browser, link)
-  for (const path of views) {
-    await visit.goTo(path)
-    for (const [at, width] of ofWidths.entries()) {
-      await visit.page.emulateMedia({ colorScheme: schemes[at % schemes.length] ?? 'light' })
-      await visit.page.setViewportSize({ width, height: 900 })
-      await visit.settled()
-      assert.ok((await visit.overflow()) <= 0, `${path} at ${width}: scrolls sideways`)
-      assert.deepEqual(await visit.crowded(), [], `${path} at ${width}`)
-      await visit.screenshot(`${name}${path.replace(/\W+/g, '-')}-${width}`)
-    }
-    assert.deepEqual(await visit.violations(), [], path)
-  }
-  assert.deepEqual(visit.faults, [])
-}
-
 async function snapshotOf(name: string, parts: Partial<Snapshot>): Promise<string> {
   const file = join(folder, `${name}.jsonl`)
   await writeSnapshot(file, { ...snapshot, nodeDecisions: [], ...parts })
   return file
 }
 
-test('CON-13 CON-15 whatever objects are called and lack, every view shows them and fits', {
+test('CON-13 CON-15 PGE-11 whatever objects are called and lack, every view shows them and fits', {
   skip,
 }, async (t) => {
   const file = await snapshotOf('strange', {
@@ -203,12 +184,16 @@ test('CON-13 CON-15 whatever objects are called and lack, every view shows them 
       },
     ],
   })
-  await visited(await servedPage(t, { snapshot: file }), 'strange', widths)
+  assert.ok(browser)
+  const visit = await Visit.open(browser, await servedPage(t, { snapshot: file }))
+  await visit.fitsOnEveryView('strange')
 })
 
-test('CON-13 a cluster without any object is shown as such on every view', { skip }, async (t) => {
+test('CON-13 PGE-11 a cluster without any object is shown as such on every view', { skip }, async (t) => {
   const file = await snapshotOf('nothing', { objects: [], catalogues: [], journal: [] })
-  await visited(await servedPage(t, { snapshot: file }), 'nothing', [360])
+  assert.ok(browser)
+  const visit = await Visit.open(browser, await servedPage(t, { snapshot: file }))
+  await visit.fitsOnEveryView('nothing')
 })
 
 test('an answer that takes longer than it is until the next question is waited for', { skip }, async (t) => {

@@ -131,3 +131,11 @@ test(`CON-14 the map with ${count} nodes pans at 60 frames a second, and the tab
   }
   assert.deepEqual(visit.faults, [])
 })
+
+test(`PGE-11 of ${count} nodes every view fits at every width, and axe-core finds nothing`, {
+  skip,
+}, async (t) => {
+  assert.ok(browser)
+  const visit = await Visit.open(browser, await servedPage(t, { snapshot: file }))
+  await visit.fitsOnEveryView('large')
+})
