@@ -48,6 +48,14 @@ test('all pods of a full node have a place in its cell, and none lies on another
   }
 })
 
+for (const ratio of [0.5, 1, 2, 3.5])
+  test(`a map of nodes of one pool fills a frame of ${ratio} to 1`, () => {
+    const rows = Array.from({ length: 1000 }, (_, at) => ({ ...row, id: `n${at}` }))
+    const { width, height } = layoutMap(rows, 'pool', ratio)
+    const scale = Math.min(ratio / width, 1 / height)
+    assert.ok((scale * scale * width * height) / ratio > 0.85, `${width} by ${height}`)
+  })
+
 /** Nodes of a few sizes and zones, whose pods come and go. */
 const someRows: Arbitrary<readonly PageNodeRow[]> = uniqueArray(
   record({

@@ -118,9 +118,23 @@ function refilled(last: MapLayout, rows: readonly PageNodeRow[]): MapLayout | un
   return { ...last, cells }
 }
 
+/** With groups that are nearly square, or of the ratio of the frame: whichever is shown larger. */
 function laidOut(rows: readonly PageNodeRow[], by: Grouping, ratio: number): MapLayout {
-  const grouped = [...Map.groupBy(rows, (row) => groupOf(row, by))]
-    .map(([name, members]) => packed(name, members))
+  const members = Map.groupBy(rows, (row) => groupOf(row, by))
+  const scaleOf = ({ width, height }: MapLayout) => Math.min(ratio / width, 1 / height)
+  const [square, wide] = [arranged(members, by, ratio, 1.5), arranged(members, by, ratio, ratio)]
+  return scaleOf(wide) > scaleOf(square) ? wide : square
+}
+
+/** @param shape desired ratio of width to height of each group. */
+function arranged(
+  members: ReadonlyMap<string, readonly PageNodeRow[]>,
+  by: Grouping,
+  ratio: number,
+  shape: number,
+): MapLayout {
+  const grouped = [...members]
+    .map(([name, rows]) => packed(name, rows, shape))
     .toSorted((a, b) => b.area - a.area || (a.name < b.name ? -1 : 1))
   const area = grouped.reduce((sum, { height, width }) => sum + (width + groupGap) * (height + groupGap), 0)
   const most = Math.max(Math.sqrt(area * ratio), ...grouped.map(({ width }) => width))
@@ -151,14 +165,14 @@ interface PackedGroup {
   readonly area: number
 }
 
-/** Rows of cells, approximately square. */
-function packed(name: string, members: readonly PageNodeRow[]): PackedGroup {
+/** Rows of cells. */
+function packed(name: string, members: readonly PageNodeRow[], shape: number): PackedGroup {
   const sized = members
     .map((row) => ({ row, size: sideOf(row) }))
     .toSorted((a, b) => b.size - a.size || (a.row.id < b.row.id ? -1 : 1))
   const area = sized.reduce((sum, { size }) => sum + (size + gap) ** 2, 0)
   // At least as wide as the title.
-  const most = Math.max(Math.sqrt(area) * 1.25, 90, sized[0]?.size ?? 0)
+  const most = Math.max(Math.sqrt(area * shape), 90, sized[0]?.size ?? 0)
   const cells: Cell[] = []
   let [x, y, rowHeight, width] = [0, 0, 0, 0]
   for (const { row, size } of sized) {
