@@ -37,6 +37,11 @@ const hasRegistered = perObject(
   (claim: NodeClaim) => isConditionTrue(claim, 'Registered') || wasRegistered(claim),
 )
 
+/** Whether the API server had no Node any more when registration asked for it. */
+function hasLostNode(claim: NodeClaim): boolean {
+  return wasRegistered(claim) && !isConditionTrue(claim, 'Registered')
+}
+
 /** Holds deletions back if too many claims would be deleted at once. */
 export function claimSweepGuard(clock: Clock): SweepGuard {
   return new SweepGuard({ clock, name: 'nodeclaims', graceMs: 5 * 60_000 })
@@ -68,11 +73,7 @@ export class NodeClaimGarbageCollection implements SingletonSpec {
     // that shows too little must not cost all claims: the sweep guard decides.
     const silent = new Set(
       [...lost]
-        .filter(
-          ([, claim]) =>
-            state.nodeOf(claim) !== undefined ||
-            (hasRegistered(claim) && !isConditionTrue(claim, 'Registered')),
-        )
+        .filter(([, claim]) => state.nodeOf(claim) !== undefined || hasLostNode(claim))
         .map(([name]) => name),
     )
     const round = sweep.admit(
@@ -124,7 +125,7 @@ export class NodeClaimGarbageCollection implements SingletonSpec {
   /** Whether lists may not show the instance yet: reads lag behind launches. */
   #isStarting(claim: NodeClaim): boolean {
     const { clock, settings } = this.#deps
-    if (isConditionTrue(claim, 'Initialized')) return false
+    if (isConditionTrue(claim, 'Initialized') || hasLostNode(claim)) return false
     const launchedMs = Date.parse(conditionOf(claim, 'Launched')?.lastTransitionTime ?? '')
     return clock.now() - launchedMs < settings.registrationTimeoutMs
   }

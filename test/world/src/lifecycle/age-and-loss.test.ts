@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { annotations } from '@tenon/api'
+import { annotations, kinds } from '@tenon/api'
 import { hours, minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 
 const noBudget = { disruption: { consolidateAfter: 'Never', budgets: [{ nodes: '0' }] } }
@@ -47,6 +47,21 @@ test('LIF-111 LIF-150 claims whose instances are gone are deleted once their nod
   await stage.pass(2 * minutes + 10 * seconds)
   assert.deepEqual([stage.world.claims(), stage.world.nodes()], [[], []])
   assert.equal(await stage.metric('nodeclaims_disrupted_total', { reason: 'garbage_collected' }), 20)
+})
+
+test('LIF-111 a Node and its instance that go while no operator runs take their claim along, though lists fail at first', async (t) => {
+  const stage = await Stage.open(t)
+  await stage.ready('a')
+  await stage.world.bury(stage.operator)
+  stage.patch(kinds.node, 'node-a', { metadata: { finalizers: null } })
+  stage.world.cluster.server.local.delete(kinds.node, undefined, 'node-a')
+  stage.cloud.lose('fake://a')
+  stage.cloud.onList = () => Promise.reject(new Error('the cloud is busy'))
+  await stage.start()
+  await stage.pass(5 * seconds)
+  stage.cloud.onList = () => Promise.resolve()
+  await stage.pass(3 * minutes)
+  assert.equal(stage.claimNow('a'), undefined)
 })
 
 test('LIF-112 a node that is Ready is trusted over the cloud', async (t) => {
