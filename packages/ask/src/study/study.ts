@@ -60,7 +60,7 @@ export class Study {
     this.operator = new OperatorCore({
       kubernetes: {
         client,
-        registry: createCacheRegistry({ client, clock, logger, random, useStreamedList: false }),
+        registry: createCacheRegistry({ client, clock, logger, random, isReadOnce: true }),
         events: { record: () => undefined },
       },
       provider: new CatalogueProvider(snapshot),

@@ -30,8 +30,8 @@ export async function snapshotOfObjects(
   const operator = new OperatorCore({
     kubernetes: {
       client,
-      // Read once: a list is as good as a stream, and needs no right to watch before it is complete.
-      registry: createCacheRegistry({ client, clock, logger, random, useStreamedList: false }),
+      // A list needs no right to watch before it is complete.
+      registry: createCacheRegistry({ client, clock, logger, random, isReadOnce: true }),
       events: { record: () => undefined },
     },
     provider,

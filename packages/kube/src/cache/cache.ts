@@ -12,6 +12,8 @@ export interface CacheOptions<T> extends ReflectorOptions, ReflectedKind<T> {
    * uid. Receives the stored object, whose parts it may reuse.
    */
   readonly transform?: (object: T, held?: T) => T | undefined
+  /** Whether a refusal is the answer, as for a command, which does not wait for somebody to grant the right. */
+  readonly isReadOnce?: boolean
   /** Shared by caches that take turns in announcing their content. If absent, each cache has its own. */
   readonly pace?: TurnPace
 }
@@ -29,7 +31,7 @@ export interface FollowingCache<T extends KubeObject> extends Cache<T> {
    * Starts to follow the server until `signal` aborts. Call it once. The content stays readable after the abort.
    */
   start(signal: AbortSignal): void
-  /** Resolves after the first complete list, or after the server refused an optional collection. */
+  /** Resolves after the first complete list, or after the server refused a collection that is optional or read once. */
   answered(signal?: AbortSignal): Promise<void>
   /** The collection version of the content; `undefined` before the first list. */
   readonly lastSyncResourceVersion: string | undefined
@@ -147,7 +149,7 @@ class ReflectedCache<T extends KubeObject> implements FollowingCache<T> {
       },
       refused: () => {
         this.#isRefused = true
-        if (following.isOptional === true) this.#firstAnswer.resolve()
+        if (following.isOptional === true || following.isReadOnce === true) this.#firstAnswer.resolve()
       },
     })
     void this.#reflector.run(signal)

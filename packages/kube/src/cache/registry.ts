@@ -10,7 +10,8 @@ export interface CacheRegistryOptions {
   readonly clock: Clock
   readonly logger: Logger
   readonly random: Random
-  readonly useStreamedList?: boolean
+  /** Whether a command reads each collection once: by a plain list, and a refusal ends the wait for it. */
+  readonly isReadOnce?: boolean
   readonly stallMs?: number
 }
 
@@ -58,9 +59,11 @@ class SharedCaches implements CacheRegistry {
         known.configure({ ...collection, isOptional: this.#optional.has(id) })
       return known
     }
-    const { client, random, ...rest } = this.#options
+    const { client, random, isReadOnce = false, ...rest } = this.#options
     const cache = createCache(client, type, {
       ...rest,
+      isReadOnce,
+      useStreamedList: !isReadOnce,
       random: random.fork(id),
       pace: this.#pace,
       ...collection,
@@ -78,8 +81,11 @@ class SharedCaches implements CacheRegistry {
   }
 
   async synced(signal?: AbortSignal): Promise<void> {
-    while (this.waitingFor.length > 0)
+    while (this.waitingFor.length > 0) {
       await Promise.all(this.#awaited().map((cache) => cache.answered(signal)))
+      if (this.#options.isReadOnce === true && this.waitingFor.length > 0)
+        throw new Error(`the API server refuses lists of ${this.waitingFor.join(', ')}`)
+    }
   }
 
   get waitingFor(): readonly string[] {
