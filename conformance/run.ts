@@ -54,9 +54,10 @@ const selfMade: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 /**
- * Run only if they are named. The results for Cluster API change only with its pinned version; gangs take
- * minutes in which nothing else can run; requests take minutes of mere waiting, as does what users have asked for; an upgrade needs two versions;
- * what depends on versions is played every night.
+ * Run only if they are named. The results for Cluster API change only with its pinned version; gangs take minutes in
+ * which nothing else can run; requests take minutes of mere waiting, as do what users have asked for and takeovers,
+ * where a lease runs out after each step; an upgrade needs two versions; a release needs Debian 12; what depends on
+ * versions is played every night.
  */
 const onDemand: ReadonlySet<string> = new Set([
   'cluster-api',
@@ -64,6 +65,8 @@ const onDemand: ReadonlySet<string> = new Set([
   'gang-features',
   'gates',
   'provisioning-requests',
+  'release',
+  'takeover-guides',
   'upgrade',
   'versions',
   'wanted',

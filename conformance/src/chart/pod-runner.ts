@@ -7,16 +7,25 @@ import { fileURLToPath } from 'node:url'
 import type { V1Container, V1EnvVar, V1Pod } from '@kubernetes/client-node'
 import { type Clock, sleepOn } from '@tenon/runtime'
 
-const program = fileURLToPath(new URL('../../../packages/cli/src/main.ts', import.meta.url))
-const pollMs = 200
+const mainFile = fileURLToPath(new URL('../../../packages/cli/src/main.ts', import.meta.url))
 
 export interface PodRunnerOptions {
   readonly folder: string
   /** Of the pods' service account. */
   readonly kubeconfigPath: string
+  /** The program and its first arguments; by default the sources of this repository. */
+  readonly command?: readonly [string, ...string[]]
   /** Lists the pods. */
   readonly pods: () => Promise<readonly V1Pod[]>
   readonly clock: Clock
+  /** Whether a process that ends is started again, as by the kubelet. */
+  readonly restarts?: boolean
+  /** How often it looks for pods; default 200. */
+  readonly pollMs?: number
+  /** Take the place of those of the pods. */
+  readonly variables?: Readonly<Record<string, string>>
+  /** The entries of a Secret in the namespace of the pods, as base64; default: there is none. */
+  readonly secret?: (name: string) => Promise<Readonly<Record<string, string>>>
 }
 
 /** A pod and the process that runs in place of its container. */
@@ -56,6 +65,14 @@ export class PodRunner {
     }
   }
 
+  /** Kills all processes without notice. */
+  async kill(): Promise<void> {
+    for (const { process: child, ended } of this.running.values()) {
+      child.kill('SIGKILL')
+      await ended
+    }
+  }
+
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#loop
@@ -64,7 +81,7 @@ export class PodRunner {
   }
 
   async #follow(): Promise<void> {
-    const { pods, clock } = this.#options
+    const { pods, clock, pollMs = 200, restarts = false } = this.#options
     while (!this.#stopping.signal.aborted) {
       const present = (await pods()).filter(
         ({ metadata, spec }) =>
@@ -72,7 +89,9 @@ export class PodRunner {
       )
       const names = new Set(present.map(({ metadata }) => metadata?.name ?? ''))
       for (const pod of this.running.values()) {
-        if (names.has(pod.name)) continue
+        const { exitCode, signalCode } = pod.process
+        const isOver = restarts && (exitCode !== null || signalCode !== null)
+        if (names.has(pod.name) && !isOver) continue
         this.running.delete(pod.name)
         await end(pod)
       }
@@ -87,15 +106,16 @@ export class PodRunner {
   }
 
   async #start(pod: V1Pod): Promise<RunningPod> {
-    const { folder, kubeconfigPath } = this.#options
+    const { folder, kubeconfigPath, command = [process.execPath, mainFile] } = this.#options
     const name = pod.metadata?.name ?? ''
     const [container] = pod.spec?.containers ?? []
     if (container === undefined) throw new Error(`pod ${name} has no container`)
-    const [metricsPort = 0, probePort = 0] = await freePorts()
-    const env = containerEnv(pod, container)
+    const [metricsPort = 0, probePort = 0, debugPort = 0] = await freePorts(3)
+    const env = { ...(await containerEnv(pod, container, this.#options)), ...this.#options.variables }
     const log = join(folder, `${name}.log`)
     const output = openSync(log, 'a')
-    const child = spawn(process.execPath, [program, ...(container.args ?? [])], {
+    const [program, ...first] = command
+    const child = spawn(program, [...first, ...(container.args ?? [])], {
       stdio: ['ignore', output, output],
       env: {
         ...env,
@@ -104,6 +124,7 @@ export class PodRunner {
         KUBECONFIG: kubeconfigPath,
         METRICS_PORT: String(metricsPort),
         HEALTH_PROBE_PORT: String(probePort),
+        DEBUG_PORT: String(debugPort),
       },
     })
     closeSync(output)
@@ -119,10 +140,19 @@ async function end({ process: child, ended }: RunningPod): Promise<void> {
 }
 
 /** The container's environment, as the kubelet would compute it. */
-function containerEnv(pod: V1Pod, container: V1Container): Record<string, string> {
-  return Object.fromEntries(
-    (container.env ?? []).map((variable) => [variable.name, valueOf(variable, pod, container)]),
-  )
+async function containerEnv(
+  pod: V1Pod,
+  container: V1Container,
+  { secret }: PodRunnerOptions,
+): Promise<Record<string, string>> {
+  const values: Record<string, string> = {}
+  for (const variable of container.env ?? []) {
+    const { name, key } = variable.valueFrom?.secretKeyRef ?? {}
+    const entry = name === undefined ? undefined : (await secret?.(name))?.[key ?? '']
+    values[variable.name] =
+      entry === undefined ? valueOf(variable, pod, container) : Buffer.from(entry, 'base64').toString()
+  }
+  return values
 }
 
 function valueOf({ name, value, valueFrom }: V1EnvVar, pod: V1Pod, container: V1Container): string {
@@ -150,9 +180,9 @@ function memoryBytes(text: string): number {
   return shift === undefined ? Number(text) : Number.parseInt(text, 10) * 2 ** shift
 }
 
-/** Two loopback ports that were free a moment ago. */
-async function freePorts(): Promise<readonly number[]> {
-  const servers = [createServer(), createServer()]
+/** Loopback ports that were free a moment ago. */
+async function freePorts(count: number): Promise<readonly number[]> {
+  const servers = Array.from({ length: count }, () => createServer())
   const ports = await Promise.all(
     servers.map(
       (server) =>

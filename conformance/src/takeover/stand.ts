@@ -1,5 +1,5 @@
 /** The operator in this process on a real control plane, with its writes recorded. */
-import { karpenterKinds, type KubeObject, kinds, type ResourceType } from '@tenon/api'
+import { karpenterKinds, kinds, type ResourceType } from '@tenon/api'
 import {
   createCacheRegistry,
   createEventRecorder,
@@ -170,10 +170,20 @@ function ignoringGone(error: unknown): void {
   if (!isKubeError(error, 'notFound')) throw error
 }
 
+/** An object of this client or of the official one. */
+interface AnyObject {
+  readonly metadata?: Partial<
+    Record<
+      'name' | 'uid' | 'generation' | 'labels' | 'annotations' | 'finalizers' | 'ownerReferences',
+      unknown
+    >
+  >
+  readonly spec?: unknown
+}
+
 /** The parts of an object that a takeover must not change. */
-export function unchanging(object: KubeObject): unknown {
-  const { name, uid, generation, labels, annotations, finalizers, ownerReferences } = object.metadata
-  const { spec } = object as KubeObject & { readonly spec?: unknown }
+export function unchanging({ metadata, spec }: AnyObject): unknown {
+  const { name, uid, generation, labels, annotations, finalizers, ownerReferences } = metadata ?? {}
   return { name, uid, generation, labels, annotations, finalizers, ownerReferences, spec }
 }
 

@@ -4,12 +4,12 @@
  * from run to run.
  */
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { chmod, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
-import { delimiter, join, resolve } from 'node:path'
+import { readdirSync, readFileSync } from 'node:fs'
+import { copyFile, readFile, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import { test } from 'node:test'
 import { parseAllDocuments } from 'yaml'
+import { addTenon, type Block, blocksOf, hasKubectl, runCommands } from './testing/pages.test-support.ts'
 import {
   eventually,
   kubectlOut,
@@ -29,58 +29,21 @@ const pages: readonly string[] = [
   ...last,
 ]
 
-interface Block {
-  readonly place: string
-  readonly language: string
-  /** What stands in the comment above it. */
-  readonly marker: string
-  readonly text: string
-}
-
-const blocks: readonly Block[] = pages.flatMap((page) =>
-  Array.from(
-    readFileSync(join(folder, page), 'utf8').matchAll(/(?:^<!-- (.*) -->\n)?^```(\w*)\n([^]*?)^```$/gm),
-    ([, marker = '', language = '', text = '']) => ({ place: `docs/ask/${page}`, language, marker, text }),
-  ),
-)
+const blocks: readonly Block[] = pages.flatMap((page) => blocksOf(`docs/ask/${page}`))
 
 test('EXP-29 what the pages of docs/ask show is run, compared by a test that is there, or says why not', () => {
   assert.ok(blocks.length > 30)
   for (const { place, language, marker, text } of blocks) {
     const where = `${place}: ${text}`
+    const [page = ''] = place.split(':')
     const [, by] = /^compared with .* by (packages\/\S+\.test\.ts)$/.exec(marker) ?? []
     if (by !== undefined) {
-      assert.ok(readFileSync(join(root, by), 'utf8').includes(place), `${by} does not read ${place}`)
+      assert.ok(readFileSync(join(root, by), 'utf8').includes(page), `${by} does not read ${page}`)
     } else if (marker !== '') assert.match(marker, /^not run: .{8,}$/, where)
     else assert.ok(['console', 'sh', 'yaml'].includes(language), `nobody compares ${where}`)
     if (language === 'console') assert.match(text, /^\$ tenon /, where)
   }
 })
-
-interface Outcome {
-  readonly code: number
-  readonly out: string
-  readonly err: string
-}
-
-function shell(cwd: string, commands: string): Promise<Outcome> {
-  const env = {
-    PATH: `${join(cwd, 'bin')}${delimiter}${process.env['PATH']}`,
-    HOME: cwd,
-    KUBECONFIG: '.tenon/kubeconfig',
-    NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '',
-  }
-  const options = { cwd, env, maxBuffer: 64 * 1024 * 1024, timeout: 300_000 }
-  return new Promise((done) => {
-    const child = execFile('bash', ['-euo', 'pipefail', '-c', commands], options, (_error, out, err) => {
-      done({ code: child.exitCode ?? 1, out, err })
-    })
-  })
-}
-
-const hasKubectl = (process.env['PATH'] ?? '')
-  .split(delimiter)
-  .some((path) => existsSync(join(path, 'kubectl')))
 
 /** What is printed, as a pattern. */
 function pattern(shown: string): RegExp {
@@ -97,10 +60,7 @@ test('EXP-24 EXP-29 the commands of the pages in docs/ask do on a cluster what t
   timeout: 600_000,
 }, async (t) => {
   const cwd = await temporaryDirectory(t)
-  await mkdir(join(cwd, 'bin'))
-  const main = join(import.meta.dirname, 'main.ts')
-  await writeFile(join(cwd, 'bin/tenon'), `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`)
-  await chmod(join(cwd, 'bin/tenon'), 0o755)
+  await addTenon(cwd)
   const example = join(root, 'examples/ask/cluster.yaml')
   await copyFile(example, join(cwd, 'cluster.yaml'))
   await writeNodePool(example, join(cwd, 'nodepool.yaml'))
@@ -125,13 +85,13 @@ test('EXP-24 EXP-29 the commands of the pages in docs/ask do on a cluster what t
     if (language === 'yaml' && text.includes('kind: TestCase'))
       await writeFile(join(cwd, 'example.tenon-test.yaml'), text)
     if (language === 'sh') {
-      const { code, err } = await shell(cwd, text)
+      const { code, err } = await runCommands(cwd, text)
       assert.equal(code, 0, `${place}\n${text}\n${err}`)
     }
     if (language !== 'console') continue
     for (const part of text.split(/^\$ /m).slice(1)) {
       const [command = '', ...lines] = part.split('\n')
-      const { out, err } = await shell(cwd, command)
+      const { out, err } = await runCommands(cwd, command)
       assert.match(out, pattern(lines.join('\n')), `${place}: ${command}\n${err}`)
     }
   }

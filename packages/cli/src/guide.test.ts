@@ -3,12 +3,18 @@
  * cluster and the simulated cloud, in the order of the pages, or says why it is not.
  */
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises'
-import { delimiter, join, resolve } from 'node:path'
+import { symlink } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { builtInProviders } from './providers.ts'
+import {
+  addTenon,
+  type Block,
+  blocksOf as blocksOfPage,
+  hasKubectl,
+  runCommands,
+} from './testing/pages.test-support.ts'
 import {
   controllerSettings,
   eventually,
@@ -47,25 +53,10 @@ function pagesOf(guide: Guide): readonly string[] {
   return [...new Set([...guide.first, ...all])]
 }
 
-interface Block {
-  readonly place: string
-  /** What stands in the comment above it. */
-  readonly marker: string
-  readonly commands: string
-}
-
-function blocksOf(guide: Guide): readonly Block[] {
-  return pagesOf(guide).flatMap((page) => {
-    const lines = readFileSync(join(folderOf(guide), page), 'utf8').split('\n')
-    return lines.flatMap((line, index): readonly Block[] => {
-      if (line !== '```sh') return []
-      const end = lines.indexOf('```', index)
-      const marker = /^<!-- (.*) -->$/.exec(lines[index - 1] ?? '')?.[1] ?? ''
-      const commands = lines.slice(index + 1, end).join('\n')
-      return [{ place: `${guide.provider}/${page}:${index + 1}`, marker, commands }]
-    })
-  })
-}
+const blocksOf = (guide: Guide): readonly Block[] =>
+  pagesOf(guide)
+    .flatMap((page) => blocksOfPage(`docs/${guide.provider}/${page}`))
+    .filter(({ language }) => language === 'sh')
 
 for (const guide of guides) {
   const blocks = blocksOf(guide)
@@ -82,7 +73,7 @@ for (const guide of guides) {
 
   test(`files, links and chart values that the guide of ${guide.provider} names exist`, () => {
     const values = readFileSync(join(root, 'charts/tenon/values.yaml'), 'utf8')
-    for (const { place, commands } of blocks) {
+    for (const { place, text: commands } of blocks) {
       for (const [path] of commands.matchAll(/\b(?:examples|charts)\/[\w./-]+/g))
         assert.ok(existsSync(join(root, path)), `${place} names ${path}`)
       for (const [, name = ''] of commands.matchAll(new RegExp(`--set ${guide.provider}\\.(\\w+)=`, 'g')))
@@ -95,30 +86,6 @@ for (const guide of guides) {
         assert.ok(existsSync(join(folderOf(guide), target)), `${page} links to ${target}`)
   })
 }
-
-interface Outcome {
-  readonly code: number
-  readonly text: string
-}
-
-function shell(cwd: string, commands: string): Promise<Outcome> {
-  const env = {
-    PATH: `${join(cwd, 'bin')}${delimiter}${process.env['PATH']}`,
-    HOME: cwd,
-    KUBECONFIG: '.tenon/kubeconfig',
-    NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '',
-  }
-  const options = { cwd, env, maxBuffer: 64 * 1024 * 1024 }
-  return new Promise((done) => {
-    const child = execFile('bash', ['-euo', 'pipefail', '-c', commands], options, (_error, out, err) => {
-      done({ code: child.exitCode ?? 1, text: out + err })
-    })
-  })
-}
-
-const hasKubectl = (process.env['PATH'] ?? '')
-  .split(delimiter)
-  .some((path) => existsSync(join(path, 'kubectl')))
 
 describe('the guides', {
   skip: hasKubectl ? false : 'kubectl is not on the PATH: no command of the guides is run',
@@ -134,10 +101,7 @@ describe('the guides', {
 
 async function play(t: TestContext, guide: Guide): Promise<void> {
   const cwd = await temporaryDirectory(t)
-  await mkdir(join(cwd, 'bin'))
-  const main = join(import.meta.dirname, 'main.ts')
-  await writeFile(join(cwd, 'bin/tenon'), `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`)
-  await chmod(join(cwd, 'bin/tenon'), 0o755)
+  await addTenon(cwd)
   for (const name of ['examples', 'charts', 'docs']) await symlink(join(root, name), join(cwd, name))
   const ports = ['--port', '0', '--api-port', '0']
   const cluster = startTenon(t, cwd, [
@@ -153,14 +117,14 @@ async function play(t: TestContext, guide: Guide): Promise<void> {
     () => `tenon devcluster tells where it is: ${cluster.out()}${cluster.err()}`,
   )
   const settings = await controllerSettings(cwd)
-  for (const { place, marker, commands } of blocksOf(guide)) {
+  for (const { place, marker, text: commands } of blocksOf(guide)) {
     if (marker === 'run in the background') {
       const [tenon, ...args] = commands.trim().split(' ')
       assert.equal(tenon, 'tenon', place)
       startTenon(t, cwd, [...args, '--metrics-port', '0', '--health-probe-port', '0'], settings)
     }
     if (marker !== 'run') continue
-    const { code, text } = await shell(cwd, commands)
-    assert.equal(code, 0, `${place}\n${commands}\n${text}`)
+    const { code, out, err } = await runCommands(cwd, commands)
+    assert.equal(code, 0, `${place}\n${commands}\n${out}${err}`)
   }
 }
