@@ -31,7 +31,7 @@ async function followEmbedded(t: TestContext, cloud: Cloud): Promise<void> {
     size: () => ({ columns: 80, rows: 24 }),
     interrupted: new AbortController().signal,
   }
-  const options = { port: 0, apiPort: 0, bootDelay: 500, hasNodeGroups: true }
+  const options = { port: 0, apiPort: 0, bootDelay: 500, nodeGroups: true }
   const random = new SeededRandom('takeover')
   const simulated = await simulatedCloud(cloud.provider, cwd)
   const running = await startCluster(io, simulated, options, { clock, random, logger })

@@ -42,7 +42,7 @@ export interface ClusterPorts {
   /** See {@link SimulationPace.isHurried}. */
   readonly isHurried?: boolean
   /** See {@link SimulationPace.hasNodeGroups}. */
-  readonly hasNodeGroups?: boolean
+  readonly nodeGroups?: boolean
 }
 
 /** A label and an address or path, to be printed. */
@@ -107,7 +107,7 @@ export async function startCluster(
       simulator: simulator.cloud({
         ...(options.bootDelay !== undefined && { bootDelayMs: options.bootDelay }),
         ...(options.isHurried !== undefined && { isHurried: options.isHurried }),
-        ...(options.hasNodeGroups !== undefined && { hasNodeGroups: options.hasNodeGroups }),
+        ...(options.nodeGroups !== undefined && { hasNodeGroups: options.nodeGroups }),
       }),
     })
     stopped.push(

@@ -38,6 +38,9 @@ export const imitatedVersion = 'v1.36.0'
 export const kubernetesVersionText =
   'version of Kubernetes that the embedded cluster reports, and whose rules it follows where versions differ, such as 1.36 or v1.36.3'
 
+export const nodeGroupsText =
+  'the simulated cloud starts with node groups that have nodes, for tenon migrate and Cluster Autoscaler mode'
+
 /** Reads `--kubernetes-version`; without a patch it is that of the first release of the minor. */
 export function kubernetesVersion(text: string): string {
   const minor = minorOf(text)

@@ -5,6 +5,7 @@ import {
   defaultPorts,
   kubernetesVersion,
   kubernetesVersionText,
+  nodeGroupsText,
   simulatedProvider,
   usually,
   withProvider,
@@ -30,6 +31,7 @@ export function addDevCluster(program: Command, io: Io): void {
       'boot time of a simulated instance (default: some seconds, as in the cloud)',
       duration,
     )
+    .option('--node-groups', nodeGroupsText)
     .option('--kubernetes-version <version>', kubernetesVersionText, kubernetesVersion)
     .addHelpText(
       'after',

@@ -56,7 +56,7 @@ export async function runUpClusterAutoscaler(io: Io, options: UpOptions): Promis
   let pages: HttpHandler = () =>
     Promise.resolve({ status: 503, headers: { 'content-type': 'text/plain' }, body: oneChunk('starting\n') })
   const extra: HttpHandler = (request, signal) => pages(request, signal)
-  const ports = { ...options, hasNodeGroups: true }
+  const ports = { ...options, nodeGroups: true }
   const running = await startCluster(io, cloud, ports, { clock, random, logger }, extra)
   let page: Awaited<ReturnType<typeof servePage>> | undefined
   try {

@@ -5,6 +5,7 @@ import {
   defaultPorts,
   kubernetesVersion,
   kubernetesVersionText,
+  nodeGroupsText,
   simulatedProvider,
   usually,
   withProvider,
@@ -47,6 +48,7 @@ export function addUp(program: Command, io: Io): void {
       'boot time of a simulated instance (default: some seconds, as in the cloud)',
       duration,
     )
+    .option('--node-groups', nodeGroupsText)
     .option('--kubernetes-version <version>', kubernetesVersionText, kubernetesVersion)
     .addHelpText(
       'after',
