@@ -5,7 +5,7 @@ import type { KubeClient } from '@tenon/kube'
 import { parse } from 'yaml'
 
 /** The default of `--status-config-map-name`. */
-const statusName = 'cluster-autoscaler-status'
+export const statusName = 'cluster-autoscaler-status'
 
 export interface GroupsStatus {
   /** When it was written, as in the ConfigMap. */

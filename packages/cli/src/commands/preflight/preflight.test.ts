@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { karpenterKinds, kinds, type ResourceType, testedMinors } from '@tenon/api'
+import { type ConfigMap, karpenterKinds, kinds, type ResourceType, testedMinors } from '@tenon/api'
 import { identityAnnotation } from '@tenon/kube'
-import { oneChunk, type Transport } from '@tenon/runtime'
+import { oneChunk, rfc3339, type Transport } from '@tenon/runtime'
 import { leaderAnnotations } from '../../leader-annotations.ts'
 import { deploymentKind } from '../../source/autoscalers.ts'
 import { checks } from './run-checks.ts'
@@ -42,6 +42,20 @@ const validating: ResourceType = {
   kind: 'ValidatingWebhookConfiguration',
   plural: 'validatingwebhookconfigurations',
   namespaced: false,
+}
+
+function statusMap(written: string): ConfigMap {
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: {
+      name: 'cluster-autoscaler-status',
+      namespace: 'kube-system',
+      annotations: {
+        'cluster-autoscaler.kubernetes.io/last-updated': written.replace(/T(.*)Z/, ' $1 +0000 UTC'),
+      },
+    },
+  }
 }
 
 const deadWebhook = {
@@ -250,6 +264,15 @@ const faults: readonly Fault[] = [
     check: 'other-autoscalers',
     message: /Deployment autoscaling\/other runs Karpenter on the same NodePools/,
     fix: /kubectl --namespace autoscaling scale deployment other --replicas=0/,
+  },
+  {
+    name: 'a Cluster Autoscaler that is known by its status alone (ADO-9)',
+    plant: ({ api, clock }) => api.create(kinds.configMap, statusMap(rfc3339(clock.now() - 20_000))),
+    check: 'other-autoscalers',
+    status: 'warn',
+    message:
+      /^ConfigMap kube-system\/cluster-autoscaler-status was written 20s ago by a Cluster Autoscaler, which launches nodes for the same pods$/,
+    fix: /stop it where it runs, .*kubectl -n kube-system delete configmap cluster-autoscaler-status/,
   },
   {
     name: 'a webhook that nobody answers',

@@ -21,6 +21,7 @@ import { type ClusterConnection, onCluster } from '../../kubectl/connection.ts'
 import type { SourceFlags } from '../../kubectl/flags.ts'
 import { autoscalerIn, deploymentKind, type RunningAutoscaler } from '../../source/autoscalers.ts'
 import { listedOnce } from '../../source/listed-once.ts'
+import { statusName } from '../../source/node-groups.ts'
 import { snapshotFrom, snapshotOfCluster } from '../../source/snapshot.ts'
 
 /** An autoscaler of nodes, and how it shows: `Deployment kube-system/cluster-autoscaler`. */
@@ -47,7 +48,6 @@ const podMetricsKind: ResourceType<PodMetrics> = {
   plural: 'pods',
   namespaced: true,
 }
-const statusConfigMap = 'cluster-autoscaler-status'
 /** Matches no pod, so that only the right to list them is asked for. */
 const noPods = { fieldSelector: 'metadata.name=tenon-report,spec.nodeName=tenon-report' }
 
@@ -91,7 +91,7 @@ type Lists = Pick<ClusterConnection['client'], 'list'>
 async function autoscalersOf(client: Lists, signal: AbortSignal): Promise<readonly FoundAutoscaler[]> {
   const [deployments, statuses, pools, claims] = await Promise.all([
     client.list(deploymentKind, { signal }),
-    client.list<ConfigMap>(kinds.configMap, { signal, fieldSelector: `metadata.name=${statusConfigMap}` }),
+    client.list<ConfigMap>(kinds.configMap, { signal, fieldSelector: `metadata.name=${statusName}` }),
     client.list<KubeObject>(karpenterKinds.nodePool, { signal }),
     client.list<KubeObject>(karpenterKinds.nodeClaim, { signal }),
   ])

@@ -1,14 +1,19 @@
-/** Finds other autoscalers of nodes: their Deployments, and their leases. */
+/** Finds other autoscalers of nodes: their Deployments, their leases, and what they write. */
 import { karpenterKinds, kinds, type Lease, type NodeClaim } from '@tenon/api'
-import { isNotServed, type KubeClient } from '@tenon/kube'
+import { isKubeError, isNotServed, type KubeClient } from '@tenon/kube'
 import { latestForeignWrite, writeText } from '@tenon/operator'
 import { leaderAnnotations } from '../../../leader-annotations.ts'
 import { isTenons } from '../../../source/controller.ts'
 import type { RunningAutoscaler } from '../../../source/autoscalers.ts'
+import {
+  clusterAutoscalerLease,
+  isHeld,
+  statusConfigMaps,
+  statusSign,
+} from '../../../source/cluster-autoscaler-signs.ts'
 import type { Check, CheckOutcome, Cloud, Finding, Installation } from '../check.ts'
 import { selectorOf } from './node-pools.ts'
 
-const clusterAutoscalerLease = 'cluster-autoscaler'
 /** After so long without a write the other one is taken to be at rest. */
 const recentMs = 10 * 60_000
 
@@ -20,7 +25,10 @@ export const otherAutoscalers: Check = {
     const leases = (await kube.list(kinds.lease, { signal })).filter((lease) => isHeld(lease, now))
     const { summary, findings } = judge(autoscalers, leases, installation)
     const claims = leases.some(looksForOthers) ? [] : await claimsOf(kube, cloud, signal)
-    return { summary, findings: [...findings, ...besideFindings(leases, claims, now)] }
+    // Its Deployment or its lease says the same with more.
+    const isFound = findings.some(({ message }) => message.includes('Cluster Autoscaler'))
+    const statuses = isFound ? [] : await statusFindings(kube, now, signal)
+    return { summary, findings: [...findings, ...statuses, ...besideFindings(leases, claims, now)] }
   },
 }
 
@@ -53,10 +61,25 @@ export const otherGroupScalers: Check = {
   },
 }
 
-/** Whether its holder has renewed it in time. */
-function isHeld({ spec }: Lease, nowMs: number): boolean {
-  const { holderIdentity = '', renewTime = '', leaseDurationSeconds = 15 } = spec ?? {}
-  return holderIdentity !== '' && nowMs - Date.parse(renewTime) <= leaseDurationSeconds * 1000
+/** A Cluster Autoscaler that runs elsewhere, without a Deployment or lease here, is known by its status. */
+async function statusFindings(
+  kube: KubeClient,
+  nowMs: number,
+  signal: AbortSignal,
+): Promise<readonly Finding[]> {
+  try {
+    return (await statusConfigMaps(kube, signal)).flatMap((status): readonly Finding[] => {
+      const sign = statusSign(status, nowMs)
+      if (sign === undefined) return []
+      return [
+        { status: 'warn', message: `${sign.what}, which launches nodes for the same pods`, fix: sign.fix },
+      ]
+    })
+  } catch (error) {
+    if (!isKubeError(error, 'forbidden')) throw error
+    const message = `whether a Cluster Autoscaler writes its status is not known: ${error.message}`
+    return [{ status: 'warn', message, fix: 'grant the right to list ConfigMaps' }]
+  }
 }
 
 function judge(
