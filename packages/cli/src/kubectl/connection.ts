@@ -8,7 +8,7 @@ import {
   loadKubeConfig,
   type WatchingKubeClient,
 } from '@tenon/kube'
-import { type Clock, SystemClock } from '@tenon/runtime'
+import { type Clock, SystemClock, type Transport } from '@tenon/runtime'
 import { CliError, KubectlError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import type { ClusterFlags, NamespaceFlags, SourceFlags } from './flags.ts'
@@ -26,17 +26,19 @@ const unlimitedMs = 24 * 3_600_000
 
 /**
  * Connects to the cluster of the flags, runs `work`, and disconnects.
+ * @param through wraps the transport of the client.
  * @throws KubectlError if there is no cluster, or it rejects a request.
  */
 export async function onCluster<T>(
   io: Pick<Io, 'env' | 'err'>,
   flags: ClusterFlags,
   work: (connection: ClusterConnection) => Promise<T>,
+  through = (transport: Transport): Transport => transport,
 ): Promise<T> {
   let config: LoadedKubeConfig | undefined
   try {
     config = loadKubeConfig({ env: io.env, ...flags })
-    return await work(connectionOf(io, flags, config))
+    return await work(connectionOf(io, flags, config, through))
   } catch (cause) {
     throw commandError(cause, config?.server ?? 'the API server')
   } finally {
@@ -54,11 +56,16 @@ export function hasCluster({ env }: Pick<Io, 'env'>, flags: ClusterFlags): boole
   }
 }
 
-function connectionOf(io: Pick<Io, 'err'>, flags: ClusterFlags, config: LoadedKubeConfig): ClusterConnection {
+function connectionOf(
+  io: Pick<Io, 'err'>,
+  flags: ClusterFlags,
+  config: LoadedKubeConfig,
+  through: (transport: Transport) => Transport,
+): ClusterConnection {
   const { requestTimeout = 0, verbosity = 0 } = flags
   const clock = new SystemClock()
   const client = createKubeClient({
-    transport: config.transport,
+    transport: through(config.transport),
     clock,
     requestTimeoutMs: requestTimeout === 0 ? unlimitedMs : requestTimeout,
     ...(verbosity >= requestsFrom && {

@@ -16,6 +16,11 @@ export function addMigrate(program: Command, io: Io): void {
     .option('-y, --yes', 'carry the plan out')
     .option('--nodes <number>', 'size that the node group gets on the way back (default: what it had)', size)
     .addOption(
+      new Option('-o, --output <format>', 'json: one object a line, first the plan')
+        .choices(['text', 'json'])
+        .default('text'),
+    )
+    .addOption(
       new Option('--timeout <duration>', 'stop if nothing changes for this long')
         .argParser(duration)
         .default(600_000, '10m'),
@@ -26,6 +31,7 @@ export function addMigrate(program: Command, io: Io): void {
         'tenon migrate --from sks-nodepool workers --to nodepool general',
         'tenon migrate --from sks-nodepool workers --to nodepool general --yes',
         'tenon migrate --from nodepool general --to sks-nodepool workers --yes',
+        'tenon migrate --from sks-nodepool workers --to nodepool general -o json | jq .turns',
       ),
     )
     .action(async (flags: MigrateFlags) => {

@@ -20,7 +20,10 @@ import {
   keyOf,
   windowsAnnotation,
 } from '@tenon/operator/objects'
+import { inParallel } from '../preflight/in-parallel.ts'
 
+/** Concurrent requests. */
+const atOnce = 8
 /** What a cordon becomes for the scheduler. */
 const cordonTaint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' } as const
 
@@ -33,10 +36,10 @@ export interface HoldFacts {
   readonly nowMs: number
 }
 
-/** Read afresh before each node: budgets and annotations change while a migration runs. */
-export async function readHoldFacts(
+/** Facts about all pods of the cluster. */
+export async function listHoldFacts(
   client: Pick<KubeClient, 'list'>,
-  homeless: ReadonlyMap<string, string>,
+  homeless: HoldFacts['homeless'],
   nowMs: number,
   signal: AbortSignal,
 ): Promise<HoldFacts> {
@@ -46,6 +49,35 @@ export async function readHoldFacts(
     client.list(kinds.persistentVolume, { signal }),
   ])
   return { budgets, local: localClaims(claims, volumes), homeless, nowMs }
+}
+
+/** Facts about some pods, read afresh before each node: budgets and annotations change while a migration runs. */
+export async function readHoldFacts(
+  client: Pick<KubeClient, 'get' | 'list'>,
+  pods: readonly Pod[],
+  homeless: HoldFacts['homeless'],
+  nowMs: number,
+  signal: AbortSignal,
+): Promise<HoldFacts> {
+  const namespaces = [...new Set(pods.map(({ metadata }) => metadata.namespace ?? 'default'))]
+  const budgets = await inParallel(namespaces, atOnce, (namespace) =>
+    client.list(kinds.podDisruptionBudget, { namespace, signal }),
+  )
+  const bound = await inParallel([...new Set(pods.flatMap(claimKeys))], atOnce, async (key) => {
+    const [namespace = '', name = ''] = key.split('/')
+    const claim = await client.get(kinds.persistentVolumeClaim, { namespace, name }, { signal })
+    const volume = claim?.spec?.volumeName ?? ''
+    return {
+      claim,
+      volume:
+        volume === '' ? undefined : await client.get(kinds.persistentVolume, { name: volume }, { signal }),
+    }
+  })
+  const local = localClaims(
+    bound.flatMap(({ claim }) => claim ?? []),
+    bound.flatMap(({ volume }) => volume ?? []),
+  )
+  return { budgets: budgets.flat(), local, homeless, nowMs }
 }
 
 /** A clause such as `it has no controller…`; undefined if the pod may be evicted, or need not be. */

@@ -3,16 +3,24 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { karpenterKinds, type KubeObject, kinds, type NodePool, type ResourceType } from '@tenon/api'
 import { createCredentials } from '@tenon/devcluster'
-import { createKubeClient, type LoadedKubeConfig } from '@tenon/kube'
+import {
+  type AccessRight,
+  createAccessReviews,
+  createKubeClient,
+  fencedTransport,
+  type LoadedKubeConfig,
+} from '@tenon/kube'
 import { nodeGroupModuleOver } from '@tenon/provider-exoscale'
 import { type HttpRequest, SeededRandom, silentLogger, type Transport, VirtualClock } from '@tenon/runtime'
 import { aDeployment, deploymentKind, Mortality, type RunningOperator, World } from '@tenon/world'
 import type { Io } from '../../io.ts'
 import { snapshotOfObjects } from '../../source/objects-snapshot.ts'
+import { MigrationLock } from './lock.ts'
 import { migrate, type MigrateOrder } from './migrate.ts'
+import { jsonPrinter, textPrinter } from './print.ts'
 
 export const minute = 60_000
-const server = 'https://127.0.0.1:6443'
+const address = 'https://127.0.0.1:6443'
 const nodeClassKind: ResourceType = {
   group: 'karpenter.exoscale.com',
   version: 'v1',
@@ -68,7 +76,28 @@ export interface Run {
   readonly code: 0 | 1
   readonly out: string
   readonly err: string
+  /** Method and path, without those of the lease. */
   readonly writes: readonly string[]
+  /** Paths with their queries. */
+  readonly reads: readonly string[]
+}
+
+export interface RunOptions {
+  /** The write after which the process gets no answer any more. */
+  readonly crashAt?: number
+  readonly mayNot?: (right: AccessRight) => boolean
+  readonly output?: 'text' | 'json'
+}
+
+/** A migration under way. */
+export interface Begun {
+  readonly isOver: () => boolean
+  /** Something other than its lease. */
+  readonly hasWritten: () => boolean
+  readonly end: () => Run | undefined
+  readonly interrupt: () => void
+  /** It gets no answer any more. */
+  readonly kill: () => void
 }
 
 /** A cluster with an SKS nodepool, a NodePool, and workloads with PodDisruptionBudgets. */
@@ -77,6 +106,7 @@ export class Stage {
   operator: RunningOperator
   /** Moments at which fewer pods of an application were Ready than its budget wants. */
   readonly violations: string[] = []
+  #runs = 0
 
   private constructor(world: World, operator: RunningOperator) {
     this.world = world
@@ -166,24 +196,49 @@ export class Stage {
     return this.world.cluster.server.local.get(karpenterKinds.nodePool, undefined, 'general') as NodePool
   }
 
-  /** @param crashAt the write after which the process gets no answer any more. Undefined: it died there. */
-  async run(order: MigrateOrder, crashAt = Number.POSITIVE_INFINITY): Promise<Run | undefined> {
+  /** Runs it to its end. Undefined: it died at the write of `crashAt`. */
+  async run(order: MigrateOrder, options: RunOptions = {}): Promise<Run | undefined> {
+    const begun = this.begin(order, options)
+    await this.world.clock.advanceUntil(() => begun.isOver(), 6 * 60 * minute)
+    const end = begun.end()
+    begun.interrupt()
+    return end
+  }
+
+  begin(
+    order: MigrateOrder,
+    { crashAt = Number.POSITIVE_INFINITY, mayNot = () => false, output = 'text' }: RunOptions = {},
+  ): Begun {
     const { world } = this
     const { clock } = world
     const process = new Mortality(crashAt, 'after')
     const writes: string[] = []
+    const reads: string[] = []
     process.onWrite = ({ method, path }: HttpRequest) => {
       writes.push(`${method} ${path.split('?')[0] ?? ''}`)
     }
-    const transport = process.guard(world.kubeTransport())
+    const server: Transport = {
+      send: (request, signal) => {
+        if (request.method === 'GET') reads.push(request.path)
+        return world.kubeTransport().send(request, signal)
+      },
+    }
+    const lock = new MigrationLock()
+    const fenced = (transport: Transport) => fencedTransport(transport, () => lock.isHeld)
+    const transport = fenced(process.guard(server))
     const cloud: Transport = process.guard({ send: world.cluster.cloud.handle })
     const client = createKubeClient({ transport, clock })
+    /** Its writes do not count as steps of the migration. */
+    const beside: Transport = {
+      send: (request, signal) =>
+        process.isDead ? new Promise(() => undefined) : world.kubeTransport().send(request, signal),
+    }
     const ending = new AbortController()
-    const out: string[] = []
+    let out = ''
     const io: Io = {
       env: {},
       cwd: '/',
-      out: (text) => out.push(text),
+      out: (text) => (out += text),
       err: () => undefined,
       input: () => Promise.resolve(''),
       isTerminal: false,
@@ -192,7 +247,7 @@ export class Stage {
     }
     const config: LoadedKubeConfig = {
       transport,
-      server,
+      server: address,
       namespace: 'default',
       context: 'world',
       source: 'world',
@@ -200,7 +255,8 @@ export class Stage {
       close: () => undefined,
     }
     const module = nodeGroupModuleOver(() => cloud)
-    const clusters = { workload: { client, server }, management: { client, server } }
+    const cluster = { client, server: address }
+    const reviews = createAccessReviews({ transport: beside, clock })
     let ended: Run | undefined
     const toEnd = async (): Promise<void> => {
       try {
@@ -208,31 +264,49 @@ export class Stage {
           {
             client,
             clock,
+            lock,
+            lockOptions: {
+              client: createKubeClient({ transport: beside, clock }),
+              clock,
+              random: new SeededRandom(1),
+              identity: `migration-${++this.#runs}`,
+            },
             openGroups: (names) =>
               module.open({
                 env,
-                clusters,
+                clusters: { workload: cluster, management: cluster },
                 discoverySpecs: [],
                 nodeGroupSpecs: names.map((name) => `0:2147483647:${name}`),
                 allowsEmptyGroups: true,
-                cloud: { fenced: (inner) => inner, userAgent: 'test' },
+                cloud: { fenced, userAgent: 'test' },
                 runtime: { clock, random: new SeededRandom(1), logger: silentLogger },
               }),
+            printer: output === 'json' ? jsonPrinter(io.out, clock) : textPrinter(io.out),
+            reviews: {
+              isAllowed: async (right, subject, signal) =>
+                (await reviews.isAllowed(right, subject, signal)) && !mayNot(right),
+            },
             snapshot: () => snapshotOfObjects(io, {}, { client, clock, config }),
-            say: (line) => out.push(line),
             signal: ending.signal,
           },
           order,
         )
-        ended = { code: 0, out: out.join('\n'), err: '', writes }
+        ended = { code: 0, out, err: '', writes, reads }
       } catch (error) {
-        ended = { code: 1, out: out.join('\n'), err: (error as Error).message, writes }
+        ended = { code: 1, out, err: (error as Error).message, writes, reads }
       }
     }
-    const running = toEnd()
-    await clock.advanceUntil(() => ended !== undefined || process.isDead, 6 * 60 * minute)
-    if (ended !== undefined) await running
-    ending.abort()
-    return ended
+    void toEnd()
+    return {
+      isOver: () => ended !== undefined || process.isDead,
+      hasWritten: () => writes.length > 0,
+      end: () => ended,
+      interrupt: () => {
+        ending.abort()
+      },
+      kill: () => {
+        process.crash()
+      },
+    }
   }
 }

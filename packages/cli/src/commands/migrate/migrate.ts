@@ -1,13 +1,14 @@
 /** Moves workloads between a node group and a NodePool, in either direction (adoption.md 2). */
 import type { Node, NodePool } from '@tenon/api'
 import type { Snapshot } from '@tenon/ask/snapshot'
-import type { KubeClient } from '@tenon/kube'
+import type { AccessReviews, KubeClient } from '@tenon/kube'
 import type { NodeGroups } from '@tenon/provider'
 import { type Clock, durationText } from '@tenon/runtime'
 import { CliError } from '../../errors.ts'
-import { autoscalerIn, deploymentKind } from '../../source/autoscalers.ts'
+import { ClusterAutoscalerLooks } from '../../source/cluster-autoscaler-signs.ts'
+import type { LockOptions, MigrationLock } from './lock.ts'
 import { markOf, unmark } from './marks.ts'
-import { moveOff, type Outcome, type Source } from './move.ts'
+import { besideText, membersOf, moveOff, type Outcome, type Source } from './move.ts'
 import { askingCloud, type GroupName, type GroupOfCluster, groupNamed, groupSource } from './node-group.ts'
 import {
   type Origin,
@@ -20,7 +21,9 @@ import {
   whyNoLaunches,
   withoutMigrationPause,
 } from './node-pool.ts'
-import { comingNodes, migrationPlan, planText } from './plan.ts'
+import { comingNodes, migrationPlan, type Plan } from './plan.ts'
+import type { Printer } from './print.ts'
+import { missingRights } from './rights.ts'
 
 export interface MigrateOrder {
   readonly group: GroupName
@@ -35,13 +38,23 @@ export interface MigrateOrder {
 }
 
 export interface MigrateTools {
+  /** Writes only while the lock is held, as the connection to the cloud does. */
   readonly client: Pick<KubeClient, 'delete' | 'evict' | 'get' | 'list' | 'patch'>
   readonly clock: Clock
+  readonly lock: MigrationLock
+  readonly lockOptions: Omit<LockOptions, 'onWaiting' | 'signal'>
   /** Opens node groups, of which those with these names or ids get minimum 0. */
   readonly openGroups: (names: readonly string[]) => NodeGroups
+  readonly printer: Printer
+  readonly reviews: Pick<AccessReviews, 'isAllowed'>
   readonly snapshot: () => Promise<Snapshot>
-  readonly say: (line: string) => void
   readonly signal: AbortSignal
+}
+
+interface Work extends MigrateTools {
+  readonly scaler: ClusterAutoscalerLooks
+  /** Rights to change something that are missing. */
+  readonly missing: string | undefined
 }
 
 const lookMs = 2_000
@@ -52,58 +65,88 @@ const pauseSeenMs = 30_000
  * @throws CliError if it cannot begin, stops at a pod, or ends with nodes that stay.
  */
 export async function migrate(tools: MigrateTools, order: MigrateOrder): Promise<void> {
-  await (order.direction === 'there' ? moveThere(tools, order) : moveBack(tools, order))
+  const { client, clock, lock, lockOptions, printer, reviews, signal } = tools
+  const { reads, changes } = await missingRights(reviews, order.direction, signal)
+  const refusal = reads ?? (order.isConfirmed ? changes : undefined)
+  if (refusal !== undefined) throw new CliError(refusal)
+  const scaler = new ClusterAutoscalerLooks(client, clock)
+  const move = (ending: AbortSignal) =>
+    (order.direction === 'there' ? moveThere : moveBack)(
+      { ...tools, signal: ending, scaler, missing: changes },
+      order,
+    )
+  if (!order.isConfirmed) return await move(signal)
+  const onWaiting = (holder: string) => {
+    printer.tell({ event: 'waiting', holder })
+  }
+  await lock.hold({ ...lockOptions, signal, onWaiting }, move)
 }
 
-async function moveThere(tools: MigrateTools, order: MigrateOrder): Promise<void> {
-  const { client, clock, say, signal } = tools
-  const pool = await poolOf(tools, order.nodePool)
-  const { found } = await groupAndOrigin(tools, order, pool)
-  const source = groupSource(tools, found)
-  const target = poolSource(tools, order.nodePool)
-  const { move } = await planned(tools, { source, to: target.title })
-  const problem = whyNoLaunches(pool, clock.now()) ?? (await otherScaler(client, signal))
-  if (!order.isConfirmed) return endPlan(tools, problem)
-  if (problem !== undefined) throw new CliError(problem)
-  await resumeLaunches(tools, pool)
-  await uncordoned(tools, target)
-  const members = await source.members()
+async function moveThere(work: Work, order: MigrateOrder): Promise<void> {
+  const { clock } = work
+  const pool = await poolOf(work, order.nodePool)
+  const { found } = await groupAndOrigin(work, order, pool)
+  const source = groupSource(work, found)
+  const target = poolSource(work, order.nodePool)
+  const plan = await planOf(work, { source, to: target.title })
+  if (!(await goesOn(work, order, plan, whyNoLaunches(pool, clock.now())))) return
+  if (await resumeLaunches(work, pool)) work.printer.tell({ event: 'resumed', nodePool: order.nodePool })
+  await uncordoned(work, target)
+  const members = await membersOf(work, source)
   // Later, the group has lost nodes.
   if (members.length > 0 && members.every((node) => markOf(node) === 'new'))
-    await rememberOrigin(tools, pool, found.group)
-  const outcome = await moveOff({ ...tools, source, limitMs: order.limitMs, homeless: move.homeless })
-  report(outcome, found.title, say)
+    await rememberOrigin(work, pool, found.group)
+  await movedOff(work, order, source, plan)
 }
 
-async function moveBack(tools: MigrateTools, order: MigrateOrder): Promise<void> {
-  const { client, say, signal } = tools
-  const pool = await poolOf(tools, order.nodePool)
-  const { found, origin } = await groupAndOrigin(tools, order, pool)
+async function moveBack(work: Work, order: MigrateOrder): Promise<void> {
+  const pool = await poolOf(work, order.nodePool)
+  const { found, origin } = await groupAndOrigin(work, order, pool)
   const size = order.nodes ?? origin?.nodes
   if (size === undefined)
     throw new CliError(
       `how many nodes ${found.title} had is not known, as its pods did not come to nodepool ${order.nodePool} by tenon migrate: give it with --nodes`,
     )
-  const source = poolSource(tools, order.nodePool)
-  const target = groupSource(tools, found)
-  const members = await target.members()
-  const usable = members.filter(({ spec }) => spec?.unschedulable !== true)
+  const source = poolSource(work, order.nodePool)
+  const target = groupSource(work, found)
+  const members = await membersOf(work, target)
+  const usable = members.filter((node) => node.spec?.unschedulable !== true || markOf(node) !== 'new')
   const coming = await askingCloud(() =>
-    comingNodes(found.groups, found.group.id, members, size - usable.length, signal),
+    comingNodes(found.groups, found.group.id, members, size - usable.length, work.signal),
   )
-  const { move } = await planned(tools, { source, to: target.title, coming, pausedPool: order.nodePool })
-  const problem = await otherScaler(client, signal)
-  if (!order.isConfirmed) return endPlan(tools, problem)
-  if (problem !== undefined) throw new CliError(problem)
-  await pauseLaunches(tools, pool)
-  await pauseSeen(tools, order.nodePool)
-  await uncordoned(tools, target)
-  await grown(tools, found, target, size, order.limitMs)
-  const outcome = await moveOff({ ...tools, source, limitMs: order.limitMs, homeless: move.homeless })
-  report(outcome, source.title, say)
-  say(
-    `nodepool ${order.nodePool} launches nothing until: tenon resume nodepool/${order.nodePool}; delete it if it is not needed any more`,
-  )
+  const plan = await planOf(work, { source, to: target.title, coming, pausedPool: order.nodePool })
+  if (!(await goesOn(work, order, plan, undefined))) return
+  await pauseLaunches(work, pool)
+  work.printer.tell({ event: 'paused', nodePool: order.nodePool })
+  await pauseSeen(work, order.nodePool)
+  await uncordoned(work, target)
+  await grown(work, found, target, size, order.limitMs)
+  await movedOff(work, order, source, plan)
+}
+
+/**
+ * Prints the plan.
+ * @returns whether it is carried out.
+ * @throws CliError if it is to be, and cannot.
+ */
+async function goesOn(
+  { missing, printer, scaler, signal }: Work,
+  { isConfirmed }: MigrateOrder,
+  plan: Plan,
+  why: string | undefined,
+): Promise<boolean> {
+  const sign = await scaler.find(signal)
+  const problem = missing ?? why ?? (sign && besideText(sign))
+  printer.plan(plan, { isConfirmed, problem })
+  if (isConfirmed && problem !== undefined) throw new CliError(problem)
+  return isConfirmed
+}
+
+async function movedOff(work: Work, order: MigrateOrder, source: Source, { move }: Plan): Promise<void> {
+  const { tell } = work.printer
+  const { limitMs } = order
+  const outcome = await moveOff({ ...work, tell, source, limitMs, homeless: move.homeless })
+  report(outcome, source.title, order, tell)
 }
 
 /** The node group, and what the NodePool remembers of it. */
@@ -121,9 +164,8 @@ async function groupAndOrigin(
   return { found, origin: originsOf(pool).find(({ id }) => id === found.group.id) }
 }
 
-/** Prints the plan. */
-async function planned(
-  { client, clock, say, signal, snapshot }: MigrateTools,
+async function planOf(
+  work: Work,
   {
     source,
     ...rest
@@ -133,44 +175,25 @@ async function planned(
     readonly coming?: readonly Node[]
     readonly pausedPool?: string
   },
-) {
-  const plan = await migrationPlan({
-    client,
-    nowMs: clock.now(),
-    signal,
-    snapshot: rest.pausedPool === undefined ? withoutMigrationPause(await snapshot()) : await snapshot(),
+): Promise<Plan> {
+  const snapshot = await work.snapshot()
+  return await migrationPlan({
+    client: work.client,
+    nowMs: work.clock.now(),
+    signal: work.signal,
+    snapshot: rest.pausedPool === undefined ? withoutMigrationPause(snapshot) : snapshot,
     from: source.title,
-    members: await source.members(),
+    members: await membersOf(work, source),
     ...rest,
   })
-  say(planText(plan))
-  return plan
-}
-
-function endPlan({ say }: MigrateTools, problem: string | undefined): void {
-  say(
-    problem === undefined
-      ? 'Nothing has been changed. The same command with --yes does it.'
-      : `Nothing has been changed. Before --yes does it: ${problem}`,
-  )
-}
-
-/** Cluster Autoscaler would put back the nodes that go, and remove those that come. */
-async function otherScaler(client: MigrateTools['client'], signal: AbortSignal): Promise<string | undefined> {
-  const deployments = await client.list(deploymentKind, { signal })
-  const scaler = deployments.map(autoscalerIn).find((each) => each?.kind === 'clusterAutoscaler')
-  return (
-    scaler &&
-    `a Cluster Autoscaler would change the node group meanwhile: kubectl -n ${scaler.namespace} scale deployment ${scaler.name} --replicas=0`
-  )
 }
 
 /** Takes back what a migration in the other direction has cordoned. */
-async function uncordoned({ client, say }: MigrateTools, target: Source): Promise<void> {
-  for (const node of await target.members()) {
+async function uncordoned(work: Work, target: Source): Promise<void> {
+  for (const node of await membersOf(work, target)) {
     if (markOf(node) === 'new') continue
-    await unmark(client, node)
-    say(`node/${node.metadata.name} uncordoned`)
+    await unmark(work.client, node)
+    work.printer.tell({ event: 'uncordoned', node: node.metadata.name })
   }
 }
 
@@ -191,24 +214,25 @@ async function pauseSeen({ client, clock, signal }: MigrateTools, name: string):
 
 /** Gives a node group its size, and waits until so many of its nodes are Ready. */
 async function grown(
-  { clock, say, signal }: MigrateTools,
+  work: Work,
   { group: { id }, groups }: GroupOfCluster,
   target: Source,
   size: number,
   limitMs: number,
 ): Promise<void> {
+  const { clock, printer, signal } = work
   await askingCloud(async () => {
     await groups.refresh(signal)
     const has = groups.group(id)?.targetSize
     if (has === undefined) throw new CliError(`${target.title} does not exist any more`)
     if (has >= size) return
-    say(`${target.title} grows from ${has} to ${size} nodes`)
+    printer.tell({ event: 'growing', group: target.title, from: has, to: size })
     await (await groups.increaseSize(id, size - has, signal)).settled
   })
   let before = -1
   let changedMs = clock.monotonic()
   for (;;) {
-    const ready = (await target.members()).filter(isReady).length
+    const ready = (await membersOf(work, target)).filter(isReady).length
     if (ready >= size) return
     if (ready !== before) changedMs = clock.monotonic()
     before = ready
@@ -225,21 +249,30 @@ function isReady({ status }: Node): boolean {
 }
 
 /** @throws CliError unless the source is empty. */
-function report(outcome: Outcome, from: string, say: (line: string) => void): void {
-  if (outcome.kind === 'stopped')
+function report(
+  outcome: Outcome,
+  from: string,
+  { direction, nodePool }: MigrateOrder,
+  tell: Printer['tell'],
+): void {
+  if (outcome.kind === 'stopped') {
+    const { node, why } = outcome
+    tell({ event: 'stopped', node, why })
     throw new CliError(
       [
-        `stopped at node/${outcome.node} of ${from}: ${outcome.why}`,
+        `stopped at node/${node} of ${from}: ${why}`,
         'To go on, fix that and run the command again.',
-        `To leave this node as it is, kubectl uncordon ${outcome.node}. To go back, run the command with --from and --to exchanged.`,
+        `To leave this node as it is, kubectl uncordon ${node}. To go back, run the command with --from and --to exchanged.`,
       ].join('\n'),
     )
-  say(`${outcome.removed} nodes of ${from} removed`)
-  if (outcome.staying.length > 0)
+  }
+  const { removed, staying } = outcome
+  tell({ event: 'ended', removed, staying, ...(direction === 'back' && { pausedNodePool: nodePool }) })
+  if (staying.length > 0)
     throw new CliError(
       [
-        `${outcome.staying.length} nodes of ${from} stay:`,
-        ...outcome.staying.map(({ node, reasons }) => `  node/${node}: ${reasons.join('; ')}`),
+        `${staying.length} nodes of ${from} stay:`,
+        ...staying.map(({ node, reasons }) => `  node/${node}: ${reasons.join('; ')}`),
         'Those that are cordoned take no pods until kubectl uncordon NODE.',
       ].join('\n'),
     )

@@ -1,5 +1,5 @@
 /** A node group of the cloud, as the source or the target of a migration (adoption.md 2). */
-import { kinds, type Node } from '@tenon/api'
+import { kinds } from '@tenon/api'
 import type { KubeClient } from '@tenon/kube'
 import { type NodeGroup, NodeGroupError, type NodeGroups } from '@tenon/provider'
 import { CliError } from '../../errors.ts'
@@ -63,7 +63,10 @@ export async function groupNamed(
 }
 
 /** Node groups from which drained nodes are removed. */
-export function groupSource({ client, signal }: Facts, { group, groups, title }: GroupOfCluster): Source {
+export function groupSource(
+  { signal }: Pick<Facts, 'signal'>,
+  { group, groups, title }: GroupOfCluster,
+): Source {
   const memberIds = async () =>
     new Set(
       (await groups.instances(group.id, signal))
@@ -72,11 +75,7 @@ export function groupSource({ client, signal }: Facts, { group, groups, title }:
     )
   return {
     title,
-    members: () =>
-      askingCloud(async () => {
-        const [nodes, ids] = await Promise.all([client.list(kinds.node, { signal }), memberIds()])
-        return nodes.filter((node) => ids.has(node.spec?.providerID ?? '') && !isGoing(node))
-      }),
+    providerIds: () => askingCloud(memberIds),
     remove: (node) =>
       askingCloud(async () => {
         const { name } = node.metadata
@@ -89,10 +88,6 @@ export function groupSource({ client, signal }: Facts, { group, groups, title }:
         await groups.deleteInstances(group.id, [providerID], signal, { belowMinimum: true })
       }),
   }
-}
-
-export function isGoing({ metadata }: Node): boolean {
-  return metadata.deletionTimestamp !== undefined
 }
 
 /** @throws CliError for what the cloud refuses. */

@@ -1,5 +1,5 @@
 /** A NodePool, as the source or the target of a migration (adoption.md 2). */
-import { isRecord, karpenterKinds, kinds, type KubeObject, labels, type NodePool, ownValue } from '@tenon/api'
+import { isRecord, karpenterKinds, type KubeObject, labels, type NodePool, ownValue } from '@tenon/api'
 import type { Snapshot } from '@tenon/ask/snapshot'
 import type { KubeClient } from '@tenon/kube'
 import { pauseAnnotations, pauseText, readPause } from '@tenon/operator/objects'
@@ -7,7 +7,6 @@ import type { NodeGroup } from '@tenon/provider'
 import { CliError } from '../../errors.ts'
 import { nodePoolKind, notFound } from '../../kubectl/kinds.ts'
 import type { Source } from './move.ts'
-import { isGoing } from './node-group.ts'
 
 type Client = Pick<KubeClient, 'delete' | 'get' | 'list' | 'patch'>
 
@@ -79,10 +78,11 @@ export function withoutMigrationPause(snapshot: Snapshot): Snapshot {
   return { ...snapshot, objects }
 }
 
-/** Ends the pause of a migration in the other direction. */
-export async function resumeLaunches({ client }: Facts, { metadata }: NodePool): Promise<void> {
-  if (ownValue(metadata.annotations, pauseAnnotations.person) !== migrationPause) return
+/** Ends the pause of a migration in the other direction, if there is one. */
+export async function resumeLaunches({ client }: Facts, { metadata }: NodePool): Promise<boolean> {
+  if (ownValue(metadata.annotations, pauseAnnotations.person) !== migrationPause) return false
   await annotated(client, metadata.name, { [pauseAnnotations.person]: null })
+  return true
 }
 
 /** Remembers the size of a group before its first node goes. */
@@ -110,30 +110,26 @@ export function originsOf({ metadata }: NodePool): readonly Origin[] {
 
 /** Nodes of a NodePool, which go with their NodeClaims. */
 export function poolSource({ client, signal }: Facts, name: string): Source {
-  const claimsOf = async () =>
-    (await client.list(karpenterKinds.nodeClaim, { signal })).filter(
-      ({ metadata }) => ownValue(metadata.labels, labels.nodePool) === name,
-    )
+  const claims = async () =>
+    await client.list(karpenterKinds.nodeClaim, {
+      labelSelector: { matchLabels: { [labels.nodePool]: name } },
+      signal,
+    })
   return {
     title: `nodepool ${name}`,
-    members: async () => {
-      const [nodes, claims] = await Promise.all([client.list(kinds.node, { signal }), claimsOf()])
-      const ids = new Set(
-        claims
-          .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-          .map(({ status }) => status?.providerID ?? ''),
-      )
-      return nodes.filter(
-        (node) => node.spec?.providerID !== undefined && ids.has(node.spec.providerID) && !isGoing(node),
-      )
-    },
+    providerIds: async () =>
+      new Set(
+        (await claims()).flatMap(({ metadata, status }) =>
+          metadata.deletionTimestamp === undefined ? (status?.providerID ?? []) : [],
+        ),
+      ),
     remove: async (node) => {
       const { providerID } = node.spec ?? {}
-      const claims = (await claimsOf()).filter(({ status }) => status?.providerID === providerID)
-      const [claim] = claims
-      if (claim === undefined || claims.length > 1 || providerID === undefined)
+      const those = (await claims()).filter(({ status }) => status?.providerID === providerID)
+      const [claim] = those
+      if (claim === undefined || those.length > 1 || providerID === undefined)
         throw new CliError(
-          `node/${node.metadata.name} is drained, but ${claims.length} NodeClaims of nodepool ${name} have its provider ID: it is left alone`,
+          `node/${node.metadata.name} is drained, but ${those.length} NodeClaims of nodepool ${name} have its provider ID: it is left alone`,
         )
       const { name: claimName, uid = '' } = claim.metadata
       await client.delete(karpenterKinds.nodeClaim, { name: claimName }, { preconditionUid: uid, signal })

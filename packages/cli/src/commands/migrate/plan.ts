@@ -6,9 +6,9 @@ import { isReschedulable, keyOf } from '@tenon/operator/objects'
 import type { NodeGroups } from '@tenon/provider'
 import { tableLines } from '../../kubectl/output/table.ts'
 import { addedTable, sumText, tableText } from '../simulate/print.ts'
-import { readHoldFacts } from './holds.ts'
-import { markOf, recordedWorkloads } from './marks.ts'
-import { byTurn, holdTexts, type StayingNode, type Turn } from './move.ts'
+import { listHoldFacts } from './holds.ts'
+import { markOf } from './marks.ts'
+import { byTurn, fewNames, holdTexts, type StayingNode, type Turn, turnOf } from './move.ts'
 
 export interface Plan {
   readonly from: string
@@ -47,7 +47,7 @@ export async function migrationPlan(facts: PlanFacts): Promise<Plan> {
     coming,
     ...(pausedPool !== undefined && { pausedPool }),
   })
-  const holds = await readHoldFacts(client, move.homeless, nowMs, signal)
+  const holds = await listHoldFacts(client, move.homeless, nowMs, signal)
   const podsOf = Map.groupBy(await client.list(kinds.pod, { signal }), ({ spec }) => spec.nodeName ?? '')
   const moving = ({ metadata }: Node) => (podsOf.get(metadata.name) ?? []).filter(isReschedulable)
   const turns: Turn[] = []
@@ -56,9 +56,10 @@ export async function migrationPlan(facts: PlanFacts): Promise<Plan> {
     reasons: ['a person has uncordoned it'],
   }))
   for (const node of going) {
-    const reasons = holdTexts(podsOf.get(node.metadata.name) ?? [], holds)
+    const pods = podsOf.get(node.metadata.name) ?? []
+    const reasons = holdTexts(pods, holds)
     if (reasons.length > 0) staying.push({ node: node.metadata.name, reasons })
-    else turns.push({ node, pods: moving(node).length, hasBegun: recordedWorkloads(node) !== undefined })
+    else turns.push(turnOf(node, pods))
   }
   const ordered = turns.toSorted(byTurn).map(({ node }) => node)
   return {
@@ -82,7 +83,7 @@ export function planText(plan: Plan): string {
   const onNew = pods.filter((name) => !move.onNodes.has(name) && !move.homeless.has(name)).length
   const rows = [
     ...turns.map(
-      ({ node, pods: own }, at) => [String(at + 1), node, String(own.length), own.join(', ')] as const,
+      ({ node, pods: own }, at) => [String(at + 1), node, String(own.length), fewNames(own)] as const,
     ),
     ...staying.map(({ node, reasons }) => ['stays', node, '', reasons.join('; ')] as const),
   ]
@@ -102,7 +103,9 @@ export function planText(plan: Plan): string {
     ...(rows.length === 0 ? [] : ['', table, '']),
     ...(coming.length === 0 ? [] : [`Nodes that ${to} gets before: ${coming.length}`]),
     `Pods that move: ${pods.length}, ${onNew} of them to new nodes of NodePools`,
-    ...(losing.length === 0 ? [] : [`Pods that lose the files of an emptyDir: ${losing.join(', ')}`]),
+    ...(losing.length === 0
+      ? []
+      : [`Pods that lose the files of an emptyDir: ${losing.length} (${fewNames(losing)})`]),
     `Price per hour: ${sumText(move.priceBefore, priceUnit)} before, ${sumText(move.priceAfter, priceUnit)} after`,
     ...(move.added.length === 0 ? [] : ['', addedTable(move.added)]),
   ]

@@ -1,15 +1,19 @@
 /** `tenon migrate`: connects to the cluster and to the cloud of the node group (adoption.md 2). */
-import { createAccessReviews } from '@tenon/kube'
+import { hostname } from 'node:os'
+import { createAccessReviews, createKubeClient, fencedTransport } from '@tenon/kube'
 import { isProviderSettingError, type NodeGroupModule, unboundedGroupSize } from '@tenon/provider'
+import { SystemRandom, type Transport, uuid } from '@tenon/runtime'
 import { CliError, KubectlError } from '../../errors.ts'
 import type { Io } from '../../io.ts'
-import { onCluster } from '../../kubectl/connection.ts'
+import { type ClusterConnection, onCluster } from '../../kubectl/connection.ts'
 import type { ClusterFlags } from '../../kubectl/flags.ts'
 import { isNameOf, nodePoolKind } from '../../kubectl/kinds.ts'
 import { builtInProviders } from '../../providers.ts'
 import { withNodeGroupCloud } from '../../source/node-group-cloud.ts'
 import { snapshotOfCluster } from '../../source/snapshot.ts'
+import { MigrationLock } from './lock.ts'
 import { migrate, type MigrateOrder } from './migrate.ts'
+import { jsonPrinter, textPrinter } from './print.ts'
 
 export interface MigrateFlags extends ClusterFlags {
   /** Kind and name, as one word or two. */
@@ -19,6 +23,7 @@ export interface MigrateFlags extends ClusterFlags {
   /** Milliseconds. */
   readonly timeout: number
   readonly nodes?: number
+  readonly output: 'text' | 'json'
 }
 
 const requestTimeoutMs = 60_000
@@ -26,9 +31,12 @@ const requestTimeoutMs = 60_000
 export async function runMigrate(io: Io, flags: MigrateFlags): Promise<void> {
   const order = orderOf(flags)
   const cloud = builtInProviders.find(({ nodeGroupKind }) => nodeGroupKind === order.group.kind)
-  await onCluster(io, flags, async (connection) => {
+  const lock = new MigrationLock()
+  const fenced = (transport: Transport) => fencedTransport(transport, () => lock.isHeld)
+  const migrateOn = async (connection: ClusterConnection) => {
     const { client, clock, config } = connection
     const reviews = createAccessReviews({ transport: config.transport, clock })
+    const random = new SystemRandom()
     const workload = {
       client,
       server: config.server,
@@ -50,6 +58,13 @@ export async function runMigrate(io: Io, flags: MigrateFlags): Promise<void> {
         {
           client,
           clock,
+          lock,
+          lockOptions: {
+            client: createKubeClient({ transport: config.transport, clock, requestTimeoutMs }),
+            clock,
+            random,
+            identity: `${hostname()}_${uuid(random)}`,
+          },
           openGroups: (names) =>
             opened(nodeGroups, {
               ...dependencies,
@@ -59,18 +74,18 @@ export async function runMigrate(io: Io, flags: MigrateFlags): Promise<void> {
               },
               nodeGroupSpecs: names.map((name) => `0:${unboundedGroupSize}:${name}`),
               allowsEmptyGroups: true,
-              cloud: { fenced: (transport) => transport, userAgent: dependencies.userAgent },
+              cloud: { fenced, userAgent: dependencies.userAgent },
             }),
           snapshot: () => snapshotOfCluster(io, flags, connection),
-          say: (line) => {
-            io.out(`${line}\n`)
-          },
+          printer: flags.output === 'json' ? jsonPrinter(io.out, clock) : textPrinter(io.out),
+          reviews,
           signal: io.interrupted,
         },
         order,
       )
     })
-  })
+  }
+  await onCluster(io, flags, migrateOn, fenced)
 }
 
 function opened(module: NodeGroupModule, dependencies: Parameters<NodeGroupModule['open']>[0]) {

@@ -1,6 +1,7 @@
 /** The JSON Schemas of all printed objects, by kind (ask.md 1). */
 import { askSchemas, type JsonSchema } from '@tenon/ask/schema'
 import { costSchema, spentSchema } from '../cost/schema.ts'
+import { migrationPlanSchema, migrationProgressSchema } from '../migrate/schema.ts'
 import { preflightSchema } from '../preflight/schema.ts'
 import { replaySchema } from '../replay/schema.ts'
 import { reportSchema } from '../report/schema.ts'
@@ -17,6 +18,8 @@ export const schemas: ReadonlyMap<string, JsonSchema> = new Map(
     ClusterReport: reportSchema,
     ClusterView: viewSchema,
     CostReport: costSchema,
+    MigrationPlan: migrationPlanSchema,
+    MigrationProgress: migrationProgressSchema,
     PreflightReport: preflightSchema,
     ReplayReport: replaySchema,
     ShadowReport: shadowSchema,

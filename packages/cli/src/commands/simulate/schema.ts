@@ -20,7 +20,7 @@ import type { PlayedCluster, PrintedSimulation } from './print.ts'
 type Nodes = PrintedSimulation['nodes']
 type Played = NonNullable<PrintedSimulation['played']>
 
-const added = object<AddedNodes>({
+export const added: Schema<AddedNodes> = object<AddedNodes>({
   nodePool: text(),
   instanceType: text('the cheapest that holds the pods'),
   count: count(),
@@ -37,7 +37,7 @@ const leaving = object<LeavingNode>({
   reason: optional(text('why it drifts; absent of one that is removed')),
 })
 
-const price = object<SimulatedPrice>({
+export const price: Schema<SimulatedPrice> = object<SimulatedPrice>({
   pricePerHour: decimal('of all nodes with a known price'),
   unpriced: count('nodes whose price is not known'),
 })

@@ -178,7 +178,7 @@ function gathered(missing: readonly Right[]): readonly string[] {
   return [...verbs].map(([target, each]) => `${each.join(', ')} ${target}`)
 }
 
-function rightText(right: Right): string {
+export function rightText(right: Right): string {
   return `${right.verb} ${targetText(right)}`
 }
 
