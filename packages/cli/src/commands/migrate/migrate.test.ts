@@ -30,7 +30,7 @@ test('ADO-9 tenon migrate moves 12 nodes of an SKS nodepool to a NodePool within
   assert.match(plan?.out ?? '', /^12 nodes of sks-nodepool workers go, 0 stay\. .* nodepool general\.$/m)
   assert.match(plan?.out ?? '', /^1 +workers-\S+ +2 +default\/\S+, default\/\S+$/m)
   assert.match(plan?.out ?? '', /^Pods that move: 30, 30 of them to new nodes of NodePools$/m)
-  assert.match(plan?.out ?? '', /^Price per hour: 0\.560 before, 0\.467 after$/m)
+  assert.match(plan?.out ?? '', /^Price per hour: 0\.560 of nodes that go, 0\.467 of new ones$/m)
   const went = await stage.run(there)
   assert.deepEqual([went?.code, went?.err], [0, ''])
   assert.deepEqual(stage.violations, [])

@@ -116,8 +116,7 @@ async function moveBack(work: Work, order: MigrateOrder): Promise<void> {
   )
   const plan = await planOf(work, { source, to: target.title, coming, pausedPool: order.nodePool })
   if (!(await goesOn(work, order, plan, undefined))) return
-  await pauseLaunches(work, pool)
-  work.printer.tell({ event: 'paused', nodePool: order.nodePool })
+  if (await pauseLaunches(work, pool)) work.printer.tell({ event: 'paused', nodePool: order.nodePool })
   await pauseSeen(work, order.nodePool)
   await uncordoned(work, target)
   await grown(work, found, target, size, order.limitMs)

@@ -54,10 +54,15 @@ export async function groupNamed(
     const sure = found.find(({ id }) => id === knownId) ?? found.find((group) => group.name !== name)
     if (sure !== undefined) return { group: sure, groups, title }
     const unresolved = answers.find((answer) => answer.kind === 'unresolved')
+    const unknown =
+      unresolved && `whether ${title} has a node in this cluster is not known: ${unresolved.reason}`
+    if (found[0] === undefined)
+      throw new CliError(unknown ?? `there is no ${title} with a node in this cluster`)
+    const id = `${kind} ${found[0].id}`
     throw new CliError(
-      found[0] === undefined
-        ? `there is no ${title} with a node in this cluster${unresolved === undefined ? '' : ` (${unresolved.reason})`}`
-        : `${title} has no node in this cluster, so that it may be one of another cluster: if it is not, name it by its id, ${kind} ${found[0].id}`,
+      unknown === undefined
+        ? `${title} has no node in this cluster, so that it may be one of another cluster: if it is not, name it by its id, ${id}`
+        : `${unknown}; if it is one of this cluster, name it by its id, ${id}`,
     )
   })
 }

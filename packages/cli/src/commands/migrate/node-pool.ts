@@ -53,16 +53,20 @@ export function whyNoLaunches({ metadata, status }: NodePool, nowMs: number): st
   return holds ? `launches of nodepool ${name} are paused: tenon resume nodepool/${name}` : undefined
 }
 
-/** Stops launches of a NodePool for good. A pause by a person is kept, so it has to hold launches too. */
-export async function pauseLaunches({ client }: Facts, { metadata }: NodePool): Promise<void> {
+/**
+ * Stops launches of a NodePool for good, unless that is done.
+ * @throws CliError beside a pause by a person, which would have to be replaced.
+ */
+export async function pauseLaunches({ client }: Facts, { metadata }: NodePool): Promise<boolean> {
   const { name } = metadata
   const text = ownValue(metadata.annotations, pauseAnnotations.person)
-  if (text === migrationPause) return
+  if (text === migrationPause) return false
   if (text !== undefined && readPause(text).kind !== 'none')
     throw new CliError(
       `nodepool ${name} is paused by somebody, and its launches have to be: tenon resume nodepool/${name} first`,
     )
   await annotated(client, name, { [pauseAnnotations.person]: migrationPause })
+  return true
 }
 
 /** The snapshot as it will be when {@link resumeLaunches} has ended the pause: the engine does not ask paused NodePools. */

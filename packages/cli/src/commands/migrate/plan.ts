@@ -106,7 +106,7 @@ export function planText(plan: Plan): string {
     ...(losing.length === 0
       ? []
       : [`Pods that lose the files of an emptyDir: ${losing.length} (${fewNames(losing)})`]),
-    `Price per hour: ${sumText(move.priceBefore, priceUnit)} before, ${sumText(move.priceAfter, priceUnit)} after`,
+    `Price per hour: ${sumText(move.priceBefore, priceUnit)} of nodes that go, ${sumText(move.priceAfter, priceUnit)} of new ones`,
     ...(move.added.length === 0 ? [] : ['', addedTable(move.added)]),
   ]
   return `${lines.join('\n')}\n`

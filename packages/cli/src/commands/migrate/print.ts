@@ -61,7 +61,7 @@ function progressLines(progress: Progress): string {
     case 'uncordoned':
       return `node/${progress.node} ${progress.event}\n`
     case 'removed':
-      return `node/${progress.node} drained and removed\n`
+      return `node/${progress.node} drained, its removal has begun\n`
     case 'growing':
       return `${progress.group} grows from ${progress.from} to ${counted(progress.to, 'node')}\n`
     case 'draining':

@@ -65,7 +65,7 @@ const changes: readonly Needed[] = [
     purpose,
     right: { ...right, namespace: lockLease.namespace },
   })),
-  ...needed('remember what was done', 'patch', karpenter, 'nodepools'),
+  ...needed('pause launches, and remember the size of the node group', 'patch', karpenter, 'nodepools'),
   ...needed('cordon nodes', 'get,patch', '', 'nodes'),
   ...needed('drain nodes', 'create', '', 'pods/eviction'),
   ...needed(holds, 'get', '', 'persistentvolumeclaims', 'persistentvolumes'),

@@ -64,7 +64,7 @@ export const migrationProgressSchema: JsonSchema = document<PrintedProgress>(
       uncordoned: '(node)',
       growing: 'the node group (group, from, to)',
       draining: '(node, pods, nodesAfter)',
-      removed: 'after it was drained (node)',
+      removed: 'drained, and its removal has begun (node)',
       stopped: 'nothing further is done, and the command fails (node, why)',
       ended: 'the command fails if nodes stay (removed, staying, pausedNodePool)',
     }),
