@@ -39,6 +39,7 @@ export class MigrationLock {
    */
   async hold<T>(options: LockOptions, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const lost = new AbortController()
+    const started = Promise.withResolvers<void>()
     this.#elector = createLeaderElector({
       ...options,
       ...lockLease,
@@ -46,17 +47,20 @@ export class MigrationLock {
       leaseDurationMs,
       renewDeadlineMs,
       retryPeriodMs,
-      onStarted: () => undefined,
+      onStarted: started.resolve,
       onStopped: () => {
         lost.abort()
       },
     })
     this.#elector.start()
+    let isTaken = false
     try {
-      await this.#acquired(options)
+      await this.#acquired(options, started.promise)
+      isTaken = true
       return await work(AbortSignal.any([options.signal, lost.signal]))
     } catch (cause) {
-      if (!lost.signal.aborted) throw cause
+      // A write that was not sent may come before the signal.
+      if (this.isHeld || !isTaken) throw cause
       throw new CliError(
         `${leaseText} could not be renewed, so that another migration may begin: nothing more is changed. Run the command again to go on`,
         { cause },
@@ -67,7 +71,10 @@ export class MigrationLock {
   }
 
   /** A lease that does not change is that of a process that was killed: it ends by itself. */
-  async #acquired({ client, clock, identity, onWaiting, signal }: LockOptions): Promise<void> {
+  async #acquired(
+    { client, clock, identity, onWaiting, signal }: LockOptions,
+    started: Promise<void>,
+  ): Promise<void> {
     const endMs = clock.monotonic() + leaseDurationMs + renewDeadlineMs
     let seen: string | undefined
     while (!this.isHeld) {
@@ -86,7 +93,7 @@ export class MigrationLock {
         throw new CliError(
           `${leaseText} could not be taken within ${durationText(leaseDurationMs + renewDeadlineMs)}${holder === '' ? '' : `: it is held by ${holder}`}. If no migration runs, kubectl -n ${lockLease.namespace} delete lease ${lockLease.name}`,
         )
-      await clock.sleep(lookMs, signal)
+      await Promise.race([started, clock.sleep(lookMs, signal)])
     }
   }
 }

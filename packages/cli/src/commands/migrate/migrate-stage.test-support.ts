@@ -87,6 +87,8 @@ export interface RunOptions {
   readonly crashAt?: number
   readonly mayNot?: (right: AccessRight) => boolean
   readonly output?: 'text' | 'json'
+  /** Of the API key of the cloud. */
+  readonly secret?: string
 }
 
 /** A migration under way. */
@@ -207,7 +209,12 @@ export class Stage {
 
   begin(
     order: MigrateOrder,
-    { crashAt = Number.POSITIVE_INFINITY, mayNot = () => false, output = 'text' }: RunOptions = {},
+    {
+      crashAt = Number.POSITIVE_INFINITY,
+      mayNot = () => false,
+      output = 'text',
+      secret = env.EXOSCALE_API_SECRET,
+    }: RunOptions = {},
   ): Begun {
     const { world } = this
     const { clock } = world
@@ -273,7 +280,7 @@ export class Stage {
             },
             openGroups: (names) =>
               module.open({
-                env,
+                env: { ...env, EXOSCALE_API_SECRET: secret },
                 clusters: { workload: cluster, management: cluster },
                 discoverySpecs: [],
                 nodeGroupSpecs: names.map((name) => `0:2147483647:${name}`),

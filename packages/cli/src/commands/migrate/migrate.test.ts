@@ -142,6 +142,10 @@ test('ADO-9 it refuses to begin what another autoscaler would undo, or nobody wo
     await errorOf({ ...there, group: unknown }),
     'there is no sks-nodepool nope with a node in this cluster',
   )
+  assert.match(
+    (await stage.run(there, { secret: 'wrong' }))?.err ?? '',
+    /^whether sks-nodepool workers has a node in this cluster is not known: node \S+: .*401/,
+  )
   assert.match((await errorOf(back)) ?? '', /^how many nodes sks-nodepool workers had is not known/)
   const paused = { metadata: { annotations: { 'tenon.sh/paused': '{"includes":["launches"]}' } } }
   local.patch(karpenterKinds.nodePool, undefined, 'general', paused)

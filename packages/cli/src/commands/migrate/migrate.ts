@@ -110,7 +110,8 @@ async function moveBack(work: Work, order: MigrateOrder): Promise<void> {
   const source = poolSource(work, order.nodePool)
   const target = groupSource(work, found)
   const members = await membersOf(work, target)
-  const usable = members.filter((node) => node.spec?.unschedulable !== true || markOf(node) !== 'new')
+  // The plan knows those that are cordoned as they are; new ones stand for them.
+  const usable = members.filter(({ spec }) => spec?.unschedulable !== true)
   const coming = await askingCloud(() =>
     comingNodes(found.groups, found.group.id, members, size - usable.length, work.signal),
   )

@@ -26,7 +26,9 @@ export const otherAutoscalers: Check = {
     const { summary, findings } = judge(autoscalers, leases, installation)
     const claims = leases.some(looksForOthers) ? [] : await claimsOf(kube, cloud, signal)
     // Its Deployment or its lease says the same with more.
-    const isFound = findings.some(({ message }) => message.includes('Cluster Autoscaler'))
+    const isFound =
+      autoscalers.some(({ kind }) => kind === 'clusterAutoscaler') ||
+      leases.some(({ metadata }) => metadata.name === clusterAutoscalerLease)
     const statuses = isFound ? [] : await statusFindings(kube, now, signal)
     return { summary, findings: [...findings, ...statuses, ...besideFindings(leases, claims, now)] }
   },
