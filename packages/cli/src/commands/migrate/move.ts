@@ -7,7 +7,7 @@ import type { ClusterAutoscalerLooks, ScalerSign } from '../../source/cluster-au
 import { evicted, podsOn } from '../console/drain.ts'
 import { type HoldFacts, holdOf, listHoldFacts, readHoldFacts } from './holds.ts'
 import { cordon, markOf, recordedWorkloads, recordWorkloads, type Workload } from './marks.ts'
-import type { Progress } from './print.ts'
+import type { Progress, StayingNode } from './progress.ts'
 import { BackLooks, type Missing, missingOf, missingText, workloadsOf } from './workloads.ts'
 
 /** Where nodes are taken from. */
@@ -46,12 +46,6 @@ export interface Migration {
   readonly scaler: ClusterAutoscalerLooks
   readonly tell: (progress: Progress) => void
   readonly signal: AbortSignal
-}
-
-/** A node that stays, and why. */
-export interface StayingNode {
-  readonly node: string
-  readonly reasons: readonly string[]
 }
 
 export type Outcome =

@@ -8,7 +8,8 @@ import { tableLines } from '../../kubectl/output/table.ts'
 import { addedTable, sumText, tableText } from '../simulate/print.ts'
 import { listHoldFacts } from './holds.ts'
 import { markOf } from './marks.ts'
-import { byTurn, fewNames, holdTexts, type StayingNode, type Turn, turnOf } from './move.ts'
+import { byTurn, fewNames, holdTexts, type Turn, turnOf } from './move.ts'
+import type { StayingNode } from './progress.ts'
 
 export interface Plan {
   readonly from: string

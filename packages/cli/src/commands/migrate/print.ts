@@ -2,27 +2,10 @@
 import { counted } from '@tenon/api'
 import type { Move } from '@tenon/ask'
 import { type Clock, rfc3339 } from '@tenon/runtime'
-import type { StayingNode } from './move.ts'
 import { type Plan, planText } from './plan.ts'
+import type { Progress } from './progress.ts'
 
-/** What a migration does, as it does it. */
-export type Progress =
-  /** For the lease of a migration that may have been killed. */
-  | { readonly event: 'waiting'; readonly holder: string }
-  | { readonly event: 'paused' | 'resumed'; readonly nodePool: string }
-  | { readonly event: 'cordoned' | 'uncordoned' | 'removed'; readonly node: string }
-  | { readonly event: 'growing'; readonly group: string; readonly from: number; readonly to: number }
-  | { readonly event: 'draining'; readonly node: string; readonly pods: number; readonly nodesAfter: number }
-  | { readonly event: 'stopped'; readonly node: string; readonly why: string }
-  | {
-      readonly event: 'ended'
-      readonly removed: number
-      readonly staying: readonly StayingNode[]
-      /** On the way back. */
-      readonly pausedNodePool?: string
-    }
-
-export interface PlanEnd {
+interface PlanEnd {
   readonly isConfirmed: boolean
   /** Why the plan cannot be carried out. */
   readonly problem: string | undefined

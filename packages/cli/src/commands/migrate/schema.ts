@@ -11,8 +11,8 @@ import {
   words,
 } from '@tenon/ask/schema'
 import { added, price } from '../simulate/schema.ts'
-import type { StayingNode } from './move.ts'
-import type { PrintedPlan, Progress } from './print.ts'
+import type { PrintedPlan } from './print.ts'
+import type { Progress, StayingNode } from './progress.ts'
 
 const staying = list(object<StayingNode>({ node: text(), reasons: list(text()) }))
 
