@@ -72,7 +72,11 @@ export async function simulateMove(
   try {
     const { input, result } = await study.decide(decisionMs)
     const claims = [...result.claims, ...result.deferred.map(({ claim }) => claim)]
-    const leftOut = [...input.ignored, ...input.refused].filter(({ pod }) => !fitsOther(after, pod))
+    const others = ofKind(after, kinds.node).filter(
+      ({ metadata, spec }) =>
+        ownValue(metadata.labels, labels.nodePool) === undefined && spec?.unschedulable !== true,
+    )
+    const leftOut = [...input.ignored, ...input.refused].filter(({ pod }) => !fitsOther(others, pod))
     return {
       onNodes: new Map(result.placements.map(({ pod, node }) => [keyOf(pod), node])),
       added: gathered(claims),
@@ -96,13 +100,14 @@ function pricesOf(snapshot: Snapshot, nodes: readonly Node[]): readonly PricePer
   return pricedInstances({ ...snapshot, objects: nodes }).map(({ pricePerHour }) => pricePerHour)
 }
 
-/** The engine leaves out pods that want no node of a NodePool: kube-scheduler may have another one for them. */
-function fitsOther(snapshot: Snapshot, { spec }: Pod): boolean {
+/**
+ * The engine leaves out pods that want no node of a NodePool: kube-scheduler may have another one for them.
+ * @param nodes that are schedulable, and of no NodePool.
+ */
+function fitsOther(nodes: readonly Node[], { spec }: Pod): boolean {
   const required = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
-  return ofKind(snapshot, kinds.node).some(
+  return nodes.some(
     ({ metadata, spec: node }) =>
-      ownValue(metadata.labels, labels.nodePool) === undefined &&
-      node?.unschedulable !== true &&
       untoleratedTaint(node?.taints ?? [], spec.tolerations) === undefined &&
       Object.entries(spec.nodeSelector ?? {}).every(
         ([key, value]) => ownValue(metadata.labels, key) === value,

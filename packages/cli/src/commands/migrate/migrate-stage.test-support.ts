@@ -198,6 +198,27 @@ export class Stage {
     return this.world.cluster.server.local.get(karpenterKinds.nodePool, undefined, 'general') as NodePool
   }
 
+  /** Somebody else adds a member to the SKS nodepool. */
+  async grow(): Promise<void> {
+    const { clock, cluster } = this.world
+    const client = createKubeClient({ transport: this.world.kubeTransport(), clock })
+    const access = { client, server: address }
+    const groups = nodeGroupModuleOver(() => ({ send: cluster.cloud.handle })).open({
+      env,
+      clusters: { workload: access, management: access },
+      discoverySpecs: [],
+      nodeGroupSpecs: ['0:100:workers'],
+      allowsEmptyGroups: true,
+      cloud: { fenced: (inner) => inner, userAgent: 'test' },
+      runtime: { clock, random: new SeededRandom(1), logger: silentLogger },
+    })
+    const { signal } = new AbortController()
+    await groups.start?.(signal)
+    await groups.refresh(signal)
+    const [group] = groups.list()
+    await groups.increaseSize(group?.id ?? '', 1, signal)
+  }
+
   /** Runs it to its end. Undefined: it died at the write of `crashAt`. */
   async run(order: MigrateOrder, options: RunOptions = {}): Promise<Run | undefined> {
     const begun = this.begin(order, options)

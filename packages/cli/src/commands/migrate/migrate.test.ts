@@ -112,7 +112,7 @@ test('ADO-9 nodes that a person uncordons stay, and so do those with pods that m
   assert.equal(
     went?.err,
     [
-      '3 nodes of sks-nodepool workers stay:',
+      '3 nodes of sks-nodepool workers not removed:',
       ...[
         [kept, 'a person has uncordoned it'],
         [bare, 'pod default/alone: it has no controller that would start it again'],
@@ -168,6 +168,37 @@ test('ADO-9 it refuses to begin what another autoscaler would undo, or nobody wo
   )
   assert.deepEqual([stage.members().length, stage.violations], [1, []])
   assert.ok(stage.world.nodes().every(({ spec }) => spec?.unschedulable !== true))
+})
+
+test('ADO-9 what changes while it runs counts: nodes that join, and pods that may not move any more', async (t) => {
+  const stage = await Stage.open(t, 4, { web: 8 })
+  const { clock } = stage.world
+  const { local } = stage.world.cluster.server
+  const begun = stage.begin(there)
+  await clock.advanceUntil(() => stage.members().length < 4, 30 * minute)
+  const growing = stage.grow()
+  const last = stage.world
+    .nodes()
+    .map(({ metadata }) => metadata.name)
+    .filter((name) => name.startsWith('workers-'))
+    .toSorted()
+    .at(-1)
+  const pinned = stage.world.pods().find(({ spec }) => spec.nodeName === last)?.metadata.name ?? ''
+  local.patch(kinds.pod, 'default', pinned, {
+    metadata: { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } },
+  })
+  await clock.advanceUntil(begun.isOver, 60 * minute)
+  await growing
+  assert.equal(
+    begun.end()?.err,
+    [
+      '1 node of sks-nodepool workers not removed:',
+      `  node/${last}: pod default/${pinned}: annotation karpenter.sh/do-not-disrupt`,
+      'Those that are cordoned take no pods until kubectl uncordon NODE.',
+    ].join('\n'),
+  )
+  assert.match(begun.end()?.out ?? '', /^4 nodes removed$/m)
+  assert.deepEqual([stage.members().length, stage.violations], [1, []])
 })
 
 function aLease(name: string, renewTime: string): Lease {

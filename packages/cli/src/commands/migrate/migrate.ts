@@ -1,5 +1,5 @@
 /** Moves workloads between a node group and a NodePool, in either direction (adoption.md 2). */
-import type { Node, NodePool } from '@tenon/api'
+import { counted, type Node, type NodePool } from '@tenon/api'
 import type { Snapshot } from '@tenon/ask/snapshot'
 import type { AccessReviews, KubeClient } from '@tenon/kube'
 import type { NodeGroups } from '@tenon/provider'
@@ -271,7 +271,7 @@ function report(
   if (staying.length > 0)
     throw new CliError(
       [
-        `${staying.length} nodes of ${from} stay:`,
+        `${counted(staying.length, 'node')} of ${from} not removed:`,
         ...staying.map(({ node, reasons }) => `  node/${node}: ${reasons.join('; ')}`),
         'Those that are cordoned take no pods until kubectl uncordon NODE.',
       ].join('\n'),
