@@ -191,18 +191,27 @@ const isInRepair = (claim: NodeClaim): boolean =>
   disruptionReasonOf(claim) === 'Unhealthy' ||
   (claim.metadata.deletionTimestamp !== undefined && annotation(claim, repairStarted) !== undefined)
 
+const zoneOf = ({ metadata }: Node): string | undefined => metadata.labels?.[labels.zone]
+
 const isWell = (node: Node): boolean => isTrue(node, 'Ready') && !isTrue(node, ailment)
 
-/** Repairs keep to the budget of their NodePool, hold for whole zones, spare nodes with a veto and those that are well. */
+/**
+ * Repairs keep to the budget of their NodePool, hold while many nodes of a zone or of the cluster have failed at once, and
+ * spare nodes with a veto and those that are well.
+ */
 export const repairsBounded: Invariant = (scene) => {
   const { world, clock, blindMs, violate, nodeByProviderId } = scene
   const wishesOf = histories<{ readonly repair: string | undefined; readonly budget: string | undefined }>()
   const totals = histories<number>()
+  /** Nodes of the cluster, and of each zone. */
+  const sizes = histories<number>()
   const vetoedAt = new Map<string, number>()
   /** When Nodes turned unhealthy, and when they last were. */
   const illSince = new Map<string, number>()
   const lastIll = new Map<string, number>()
   const nodeOf = (claim: NodeClaim) => nodeByProviderId(claim.status?.providerID ?? '')
+  // Nodes that go anyway say nothing about the others.
+  const staying = () => world.nodes().filter(({ metadata }) => metadata.deletionTimestamp === undefined)
   const inPool = (pool: string) => world.claims().filter((claim) => poolOf(claim) === pool)
 
   const begins = (claim: NodeClaim): void => {
@@ -221,21 +230,35 @@ export const repairsBounded: Invariant = (scene) => {
     const going = inPool(pool).filter(isInRepair).length
     if (wishes.length > 0 && going > most)
       violate('repairsBounded', `${going} nodes of NodePool ${pool} are repaired at once, ${most} may be`)
-    // Nodes that go anyway say nothing about the others.
-    const ill = world
-      .nodes()
-      .filter(
-        ({ metadata: { deletionTimestamp, name: each } }) =>
-          deletionTimestamp === undefined && (illSince.get(each) ?? from) < from,
-      )
-    const times = ill.flatMap(({ metadata }) => illSince.get(metadata.name) ?? [])
-    const [first, last] = [Math.min(...times), Math.max(...times)]
-    const isMass = times.length >= 3 && times.length > world.nodes().length / 3 && last - first < 9 * minute
-    if (isMass && clock.monotonic() - last < 28 * minute)
-      violate(
-        'repairsBounded',
-        `NodeClaim ${name} is repaired while ${times.length} nodes have failed at once`,
-      )
+    // Others are counted as the caches show them.
+    if (node !== undefined && !scene.viewsMayBeWrong()) judgeBrake(node, from)
+  }
+
+  /** Nobody repairs while many nodes of the cluster, or of the zone, have failed at once. */
+  const judgeBrake = (node: Node, from: number): void => {
+    const zone = zoneOf(node)
+    judgeMass(node, { where: 'the cluster', nodes: staying(), most: 1 / 3, from })
+    const inZone = staying().filter((each) => zoneOf(each) === zone)
+    if (zone !== undefined) judgeMass(node, { where: `zone ${zone}`, nodes: inZone, most: 1 / 2, from })
+  }
+
+  const judgeMass = (
+    { metadata: { name } }: Node,
+    group: {
+      readonly where: string
+      readonly nodes: readonly Node[]
+      readonly most: number
+      readonly from: number
+    },
+  ): void => {
+    const { where, nodes, most, from } = group
+    const times = nodes.flatMap(({ metadata }) => illSince.get(metadata.name) ?? []).filter((at) => at < from)
+    const together = (first: number) => times.filter((at) => at >= first && at - first < 9 * minute).length
+    const failed = Math.max(...times.map(together))
+    const total = Math.max(nodes.length, ...sizes(where).from(from - 2 * minute))
+    if (failed < 3 || failed <= most * total || clock.monotonic() - Math.max(...times) >= 28 * minute) return
+    const text = `Node ${name} is repaired while ${failed} of ${total} nodes of ${where} have failed at once`
+    violate('repairsBounded', text)
   }
 
   return {
@@ -245,8 +268,11 @@ export const repairsBounded: Invariant = (scene) => {
       wishesOf(now.metadata.name).set(clock.monotonic(), { repair, budget })
     },
     minute() {
-      const sizes = Map.groupBy(world.claims(), poolOf)
-      for (const [pool, claims] of sizes) totals(pool).set(clock.monotonic(), claims.length)
+      const pools = Map.groupBy(world.claims(), poolOf)
+      for (const [pool, claims] of pools) totals(pool).set(clock.monotonic(), claims.length)
+      sizes('the cluster').set(clock.monotonic(), staying().length)
+      for (const [zone, nodes] of Map.groupBy(staying(), zoneOf))
+        sizes(`zone ${zone}`).set(clock.monotonic(), nodes.length)
     },
     node(now, before) {
       const { name } = ((now ?? before) as Node).metadata

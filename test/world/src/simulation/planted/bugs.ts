@@ -17,6 +17,8 @@ import {
   evictsAtOnce,
   forgetsZones,
   quotaOffByOne,
+  reservesNothing,
+  seesSingleFailures,
   withAnnotation,
   withoutRestarts,
 } from './wanted-mistakes.ts'
@@ -392,6 +394,18 @@ export const plantedBugs: readonly PlantedBug[] = [
     mistake: 'CapacityQuotas are exceeded by one node',
     sees: { capacityquotas: quotaOffByOne },
     profile: brief(0.3, ['wanted', 'bursts', 'restarts']),
+  },
+  {
+    name: 'quota-unreserved',
+    mistake: 'CapacityQuotas do not count launches whose NodeClaims nobody sees yet',
+    operator: reservesNothing,
+    profile: brief(1.5, ['wanted', 'staticPools', 'bursts', 'restarts']),
+  },
+  {
+    name: 'repair-brake-ignored',
+    mistake: 'repair does not hold when many nodes fail together',
+    operator: seesSingleFailures,
+    profile: { ...brief(1, ['wanted', 'restarts']), nodes: 8 },
   },
   {
     name: 'repair-budget-ignored',

@@ -6,6 +6,8 @@ import { plantedBug, storyOf } from './bugs.ts'
 /** Each with a seed that finds it; they take some seconds, as windows and ages do not pass at once. */
 const found = [
   ['quota-off-by-one', 1, 'quotasKept'],
+  ['quota-unreserved', 1, 'quotasKept'],
+  ['repair-brake-ignored', 1, 'repairsBounded'],
   ['repair-budget-ignored', 1, 'repairsBounded'],
   ['repair-veto-ignored', 3, 'repairsBounded'],
   ['surge-skipped', 2, 'readyPodKept'],
@@ -24,4 +26,17 @@ describe('the world finds planted bugs of what users have asked for', () => {
       const { violation } = await simulate(storyOf(bug, seed), bug)
       assert.equal(violation?.invariant, invariant)
     })
+})
+
+describe('without the bug its seed passes', () => {
+  const passes = async (name: string, seed: number) => {
+    const { violation } = await simulate(storyOf(plantedBug(name), seed))
+    assert.equal(violation, undefined)
+  }
+  test('WNT-3 launches side by side keep below a quota', async () => {
+    await passes('quota-unreserved', 1)
+  })
+  test('WNT-15 no node is repaired while many have failed together', async () => {
+    await passes('repair-brake-ignored', 1)
+  })
 })

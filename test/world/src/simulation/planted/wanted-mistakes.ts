@@ -1,6 +1,7 @@
 /** Bugs of what users have asked for (wanted.md). */
-import type { CapacityQuota, KubeObject } from '@tenon/api'
+import type { CapacityQuota, KubeObject, Node } from '@tenon/api'
 import type { Operator } from '@tenon/operator'
+import { rfc3339 } from '@tenon/runtime'
 import type { PlantedContext } from './planted-bug.ts'
 
 /** Every quota allows one more large node. */
@@ -25,6 +26,25 @@ export const withAnnotation =
     const annotations = { ...object.metadata.annotations, [name]: value(now) }
     return { ...object, metadata: { ...object.metadata, annotations } }
   }
+
+/** No launch counts before its NodeClaim can be seen. */
+export function reservesNothing({ state: { limitReservations } }: Operator): void {
+  limitReservations.ofQuota = () => ({})
+}
+
+/** Where all nodes are compared, hours lie between the failures of any two. */
+export function seesSingleFailures({ caches: { nodes } }: Operator): void {
+  const list = nodes.list.bind(nodes)
+  nodes.list = () => list().map(failedHoursAgo)
+}
+
+const failedHoursAgo = (node: Node, hours: number): Node => {
+  const conditions = node.status?.conditions?.map((condition) => {
+    const time = Date.parse(condition.lastTransitionTime ?? '') - hours * 3_600_000
+    return Number.isNaN(time) ? condition : { ...condition, lastTransitionTime: rfc3339(time) }
+  })
+  return conditions === undefined ? node : { ...node, status: { ...node.status, conditions } }
+}
 
 /** Drains evict pods at once, and PodDisruptionBudgets do not hold nodes of pods that were to be replaced first. */
 export function evictsAtOnce({ state: { surgingPods } }: Operator): void {
