@@ -1,4 +1,5 @@
 /** The clouds that a story can run in. */
+import { decorated, type RepairPolicy } from '@tenon/provider'
 import type { Random } from '@tenon/runtime'
 import type { World, WorldOptions } from '../../world.ts'
 import { usualCloud } from '../faults/cloud-faults.ts'
@@ -6,6 +7,7 @@ import { usualHub } from '../faults/hub-faults.ts'
 import { usualPlatform } from '../faults/platform-faults.ts'
 import type { Pace } from '../pace.ts'
 import { cloudOfStory, type Story } from '../story.ts'
+import { ailment } from '../workload/wanted.ts'
 import { cleverCloudIn } from './clever-cloud.ts'
 import { clusterApiIn } from './cluster-api.ts'
 import { exoscaleIn } from './exoscale.ts'
@@ -33,12 +35,25 @@ export function cloudSetup(
 
 /** The cloud of a story's world. */
 export function cloudIn(world: World, story: Story, deps: CloudDeps): WorldCloud {
+  const isWanted = story.withWorkloads?.includes('wanted') === true
   switch (cloudOfStory(story)) {
     case 'clever-cloud':
-      return cleverCloudIn(world)
+      return isWanted ? repairsAilments(cleverCloudIn(world)) : cleverCloudIn(world)
     case 'cluster-api':
-      return clusterApiIn(world, story.withWorkloads?.includes('wanted') === true)
+      return isWanted ? repairsAilments(clusterApiIn(world, true)) : clusterApiIn(world, false)
     case 'exoscale':
       return exoscaleIn(world, deps)
+  }
+}
+
+/** Repairs what Exoscale repairs, as a cloud may whose nodes somebody watches for problems. */
+function repairsAilments(cloud: WorldCloud): WorldCloud {
+  const policy: RepairPolicy = { conditionType: ailment, conditionStatus: 'True', tolerationMs: 5 * 60_000 }
+  return {
+    ...cloud,
+    openProvider: async (parts) => {
+      const opened = await cloud.openProvider(parts)
+      return decorated(opened, { repairPolicies: [...opened.repairPolicies, policy] })
+    },
   }
 }

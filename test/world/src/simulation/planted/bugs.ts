@@ -18,6 +18,7 @@ import {
   forgetsZones,
   quotaOffByOne,
   reservesNothing,
+  seesOneZone,
   seesSingleFailures,
   withAnnotation,
   withoutRestarts,
@@ -406,6 +407,12 @@ export const plantedBugs: readonly PlantedBug[] = [
     mistake: 'repair does not hold when many nodes fail together',
     operator: seesSingleFailures,
     profile: { ...brief(1, ['wanted', 'restarts']), nodes: 8 },
+  },
+  {
+    name: 'repair-zones-overlooked',
+    mistake: 'Cluster API: repair does not hold when many nodes of one zone fail together',
+    operator: seesOneZone,
+    profile: atClusterApi({ ...brief(1.5, ['wanted', 'restarts']), nodes: 28 }),
   },
   {
     name: 'repair-budget-ignored',

@@ -8,6 +8,7 @@ const found = [
   ['quota-off-by-one', 1, 'quotasKept'],
   ['quota-unreserved', 1, 'quotasKept'],
   ['repair-brake-ignored', 1, 'repairsBounded'],
+  ['repair-zones-overlooked', 2, 'repairsBounded'],
   ['repair-budget-ignored', 1, 'repairsBounded'],
   ['repair-veto-ignored', 3, 'repairsBounded'],
   ['surge-skipped', 2, 'readyPodKept'],
@@ -36,7 +37,10 @@ describe('without the bug its seed passes', () => {
   test('WNT-3 launches side by side keep below a quota', async () => {
     await passes('quota-unreserved', 1)
   })
-  test('WNT-15 no node is repaired while many have failed together', async () => {
+  test('WNT-15 no node is repaired while many of the cluster have failed together', async () => {
     await passes('repair-brake-ignored', 1)
+  })
+  test('WNT-15 no node is repaired while many of its zone have failed together', async () => {
+    await passes('repair-zones-overlooked', 2)
   })
 })

@@ -1,5 +1,5 @@
 /** Bugs of what users have asked for (wanted.md). */
-import type { CapacityQuota, KubeObject, Node } from '@tenon/api'
+import { type CapacityQuota, type KubeObject, labels, type Node } from '@tenon/api'
 import type { Operator } from '@tenon/operator'
 import { rfc3339 } from '@tenon/runtime'
 import type { PlantedContext } from './planted-bug.ts'
@@ -33,9 +33,21 @@ export function reservesNothing({ state: { limitReservations } }: Operator): voi
 }
 
 /** Where all nodes are compared, hours lie between the failures of any two. */
-export function seesSingleFailures({ caches: { nodes } }: Operator): void {
+export function seesSingleFailures(operator: Operator): void {
+  listsNodes(operator, failedHoursAgo)
+}
+
+/** Where all nodes are compared, they are in no zone. */
+export function seesOneZone(operator: Operator): void {
+  listsNodes(operator, (node) => {
+    const { [labels.zone]: _, ...rest } = node.metadata.labels ?? {}
+    return { ...node, metadata: { ...node.metadata, labels: rest } }
+  })
+}
+
+function listsNodes({ caches: { nodes } }: Operator, change: (node: Node, index: number) => Node): void {
   const list = nodes.list.bind(nodes)
-  nodes.list = () => list().map(failedHoursAgo)
+  nodes.list = () => list().map(change)
 }
 
 const failedHoursAgo = (node: Node, hours: number): Node => {

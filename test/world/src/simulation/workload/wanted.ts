@@ -5,6 +5,7 @@ import {
   type CapacityQuota,
   karpenterKinds,
   kinds,
+  labels,
   type Node,
 } from '@tenon/api'
 import { defaultSettings, type Settings } from '@tenon/operator'
@@ -21,7 +22,7 @@ const { nodePool } = karpenterKinds
 export const openMinutes = 'world.tenon.sh/open-minutes'
 /** Applications of one pod that is replaced before its node is drained; the first one has a PodDisruptionBudget. */
 export const surgingApps: readonly string[] = ['solo', 'lone']
-/** The condition that Nodes get when they are made unhealthy: kubelets do not write it. */
+/** The condition that makes Nodes unhealthy: kubelets do not write it, and every cloud of this workload repairs it. */
 export const ailment = 'NetworkUnavailable'
 
 interface TimeZone {
@@ -169,7 +170,7 @@ function runInWindows(context: WorkloadContext): void {
 
 const local = (minutes: number, offset: number): number => (minutes + offset + dayMinutes) % dayMinutes
 
-/** Nodes turn unhealthy, one by one and many at once, for good or for a while; some are not to be repaired. */
+/** Nodes turn unhealthy, one by one, many of all or of a zone at once; some are not to be repaired. */
 function makeUnhealthy(context: WorkloadContext): void {
   const { dice, world } = context
   const turn = (name: string, status: 'True' | 'False'): void =>
@@ -179,13 +180,16 @@ function makeUnhealthy(context: WorkloadContext): void {
     context.later(minutes, () => turn(name, 'False'))
   }
   context.every(4, 12, () => {
-    const names = world.nodes().map(({ metadata }) => metadata.name)
-    if (dice.chance(0.15)) {
+    const nodes = world.nodes()
+    const zoned = nodes.filter((node) => zoneOf(node) !== undefined)
+    const zones = [...Map.groupBy(zoned, zoneOf).values()]
+    if (dice.chance(zones.length > 1 ? 0.3 : 0.15)) {
       const minutes = dice.between(5, 40)
-      for (const name of names) if (dice.chance(0.6)) fallIll(name, minutes)
+      const failing = zones.length > 1 && dice.chance(0.8) ? dice.pick(zones) : nodes
+      for (const { metadata } of failing ?? []) if (dice.chance(0.6)) fallIll(metadata.name, minutes)
       return
     }
-    const name = dice.pick(names)
+    const name = dice.pick(nodes)?.metadata.name
     if (name !== undefined) fallIll(name, dice.oneOf([dice.between(1, 4), dice.between(8, 60)]))
   })
   context.every(10, 30, () => {
@@ -197,6 +201,8 @@ function makeUnhealthy(context: WorkloadContext): void {
     context.later(dice.between(15, 60), () => veto(null))
   })
 }
+
+const zoneOf = ({ metadata }: Node): string | undefined => metadata.labels?.[labels.zone]
 
 function setAilment(world: World, name: string, status: 'True' | 'False'): void {
   const { local: api } = world.cluster.server
