@@ -23,7 +23,7 @@ export interface Kubelets extends KubeletRunner {
   stop(): void
   /** Names of nodes with a running kubelet, sorted. */
   running(): readonly string[]
-  /** The kubelet of the node, if it runs, sends no heartbeats for this time. */
+  /** The kubelet of the node, if it runs under that name, sends no heartbeats for this time. */
   silence(nodeName: string, ms: number): void
   /**
    * The kubelet of the node, if it runs, restarts under another node name; nothing reports for the old Node any more.
@@ -97,7 +97,8 @@ class KubeletPool implements Kubelets {
   }
 
   silence(nodeName: string, ms: number): void {
-    this.#kubelets.get(nodeName)?.silence(ms)
+    const kubelet = this.#kubelets.get(nodeName)
+    if (kubelet !== undefined && !this.#renamed.has(kubelet)) kubelet.silence(ms)
   }
 
   rename(nodeName: string, to: string): void {

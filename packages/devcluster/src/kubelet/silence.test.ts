@@ -33,6 +33,17 @@ describe('a kubelet that falls silent', () => {
     assert.notEqual(renewedAt(fixture), before)
   })
 
+  it('stays silent under its old name once it is renamed', async () => {
+    const fixture = new KubeletFixture()
+    fixture.kubelet()
+    await fixture.seconds(30)
+    fixture.kubelets.rename('a', 'b')
+    const before = renewedAt(fixture)
+    fixture.kubelets.silence('a', 20_000)
+    await fixture.seconds(60)
+    assert.equal(renewedAt(fixture), before)
+  })
+
   it('says that its pods are ready when it is back, although they were taken for lost', async () => {
     const fixture = new KubeletFixture()
     fixture.kubelet()

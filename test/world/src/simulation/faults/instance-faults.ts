@@ -48,8 +48,7 @@ export function playInstanceFaults(
   clock.after(minute, step)
   return () => {
     isStopped = true
-    for (const name of world.cluster.kubelets.running())
-      if (!world.cluster.kubelets.running().includes(`${name}-again`)) world.cluster.kubelets.silence(name, 0)
+    for (const name of world.cluster.kubelets.running()) world.cluster.kubelets.silence(name, 0)
   }
 }
 
