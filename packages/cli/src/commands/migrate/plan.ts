@@ -1,5 +1,5 @@
 /** What a migration would do, before it does it (adoption.md 2). */
-import { kinds, labels, type Node, type Pod } from '@tenon/api'
+import { counted, kinds, labels, type Node, type Pod } from '@tenon/api'
 import { type Move, simulateMove, type Snapshot } from '@tenon/ask'
 import type { KubeClient } from '@tenon/kube'
 import { isReschedulable, keyOf } from '@tenon/operator/objects'
@@ -100,7 +100,7 @@ export function planText(plan: Plan): string {
     ),
   )
   const lines = [
-    `${turns.length} nodes of ${from} go, ${staying.length} stay. Their pods move to ${to}.`,
+    `${counted(turns.length, 'node')} of ${from} ${turns.length === 1 ? 'goes' : 'go'}, ${staying.length} ${staying.length === 1 ? 'stays' : 'stay'}. Their pods move to ${to}.`,
     ...(rows.length === 0 ? [] : ['', table, '']),
     ...(coming.length === 0 ? [] : [`Nodes that ${to} gets before: ${coming.length}`]),
     `Pods that move: ${pods.length}, ${onNew} of them to new nodes of NodePools`,
