@@ -87,14 +87,21 @@ describe('the controller', () => {
     const isReached = await stand.wait(isDone, stand.clock.now() + withinSeconds * seconds)
     assert.ok(isReached, `not within ${withinSeconds} s: ${what}`)
   }
-  const create = async (name: string, replicas: number, cpu: string, spec: Partial<PodSpec> = {}) => {
+  const create = async (
+    name: string,
+    replicas: number,
+    cpu: string,
+    {
+      annotations = {},
+      spec = {},
+    }: { readonly annotations?: Readonly<Record<string, string>>; readonly spec?: Partial<PodSpec> } = {},
+  ) => {
     const { type, object } = deployment(replicas, {
       namespace,
       name,
       requests: { cpu, memory: '64Mi' },
       spec,
     })
-    const annotations = { 'tenon.sh/surge-on-drain': 'true' }
     await stand.client.create(type, {
       ...object,
       metadata: { ...object.metadata, annotations },
@@ -158,7 +165,8 @@ describe('the controller', () => {
       metadata: { name: 'web', namespace },
       spec: { minAvailable: 1, selector: { matchLabels: { app: 'web' } } },
     })
-    await Promise.all([create('web', 1, '500m'), create('beside', 1, '12')])
+    const annotations = { 'tenon.sh/surge-on-drain': 'true' }
+    await Promise.all([create('web', 1, '500m', { annotations }), create('beside', 1, '12', { annotations })])
     await reached('both pods run', () => running('web').length === 1 && running('beside').length === 1)
     await reached('nodes are up', () => claims().every(isUp))
     stand.follow([{ name: 'web', matchLabels: { app: 'web' }, desiredHealthy: 1 }], Number.POSITIVE_INFINITY)
@@ -223,7 +231,7 @@ describe('the controller', () => {
         ],
       },
     }
-    await create('spread', 3, '500m', { affinity: apart })
+    await create('spread', 3, '500m', { spec: { affinity: apart } })
     await reached('three nodes are up', () => claims().length === 3 && claims().every(isUp))
     await reached('three pods run', () => running('spread').length === 3)
     const [sick, ...others] = claims()
