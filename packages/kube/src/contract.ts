@@ -254,6 +254,8 @@ export interface CachedCollection<T extends KubeObject> {
   readonly gatherMs?: number
   /** Whether many such objects may disappear at once without a deletionTimestamp. Default: no object may. */
   readonly endsUnannounced?: (object: T) => boolean
+  /** Whether the objects hold something back, so that none is gone before a list confirms it. Default: false. */
+  readonly areLimits?: boolean
   /** The part of the collection that is followed. Default: all. */
   readonly namespace?: string
   readonly fieldSelector?: string

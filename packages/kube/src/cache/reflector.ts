@@ -34,6 +34,8 @@ export interface ReflectorOptions extends ListOptions {
 export interface ReflectedKind<T> {
   /** Whether many such objects may disappear at once without a deletionTimestamp. */
   readonly endsUnannounced?: (object: T) => boolean
+  /** See {@link CachedCollection.areLimits}. */
+  readonly areLimits?: boolean
 }
 
 /** Called by the reflector. */
@@ -364,7 +366,7 @@ export class Reflector<T extends KubeObject> {
     const held = this.#store.get(last.metadata)
     if (held === undefined || this.#isAnnounced(last)) return true
     const isUsual = this.#options.endsUnannounced?.(held) === true
-    const verdict = this.#witness.vanished(keyText(last.metadata), this.#store.size)
+    const verdict = this.#witness.vanished(keyText(last.metadata), this.#store.size, this.#options.areLimits)
     if (verdict !== 'believed') this.relist('objects are told gone that nobody seemed to delete')
     else if (!isUsual) this.#relists.check()
     return verdict !== 'held' || isUsual

@@ -28,8 +28,16 @@ export class SecondWitness {
     this.#clock = clock
   }
 
-  /** A watch reports an object as deleted; `known` is the size of the collection. */
-  vanished(key: string, known: number): Verdict {
+  /**
+   * A watch reports an object as deleted.
+   * @param known the size of the collection.
+   * @param isLimit whether the object holds something back, which its absence would allow at once.
+   */
+  vanished(key: string, known: number, isLimit = false): Verdict {
+    if (isLimit) {
+      this.#vanished.add(key)
+      return 'held'
+    }
     const now = this.#clock.monotonic()
     if (this.#burst.count === 0 || now - this.#burst.sinceMs > burstMs)
       this.#burst = { sinceMs: now, count: 0, known }

@@ -278,6 +278,18 @@ for (const deleted of [1, 3, 10])
     assert.ok(changes.filter((change) => change.startsWith('deleted')).length <= 2)
   })
 
+test('WNT-3 RPB-42 what holds something back is gone once a list agrees, and not before', async () => {
+  const { server, clock, cache, changes } = await followed(10, { areLimits: true })
+  const [first, second] = server.all()
+  server.inject(`${JSON.stringify({ type: 'DELETED', object: first })}\n`)
+  await clock.advance(minute)
+  assert.equal(cache.size, 10)
+  assert.deepEqual(changes, [])
+  server.remove(pods, second?.metadata.name ?? '')
+  await clock.advance(20_000)
+  assert.deepEqual(changes, [`deleted ${second?.metadata.name}`])
+})
+
 test('RPB-42 one of 100 live pods told deleted is back within ten minutes, and one list is for many', async () => {
   const { server, clock, cache } = await followed(100)
   // The check of the first list is over.

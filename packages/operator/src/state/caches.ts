@@ -254,6 +254,7 @@ export function openCaches(
         // What is wrong with a spec is told to its owner.
         transform: (quota) => withReadableStatus(withoutNulls(quota)),
         fields: objectFields,
+        areLimits: true,
         isOptional: 'ifRefused',
       }),
     }),
