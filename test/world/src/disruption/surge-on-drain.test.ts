@@ -307,6 +307,24 @@ test('WNT-42 hostile values of the annotation count as absent, and an event name
     assert.match(text, /surge-on-drain"\]: ".{0,60}" cannot be read and is ignored; use "true"/)
 })
 
+test('WNT-19 a restart whose answer is another one is asked for again, and no pod is evicted before', async (t) => {
+  let wrong = 0
+  const another = (inner: Transport): Transport => ({
+    send: async (request, signal) => {
+      const isRestart = request.method === 'PATCH' && request.path.includes('/deployments/')
+      if (!isRestart || wrong++ > 1) return await inner.send(request, signal)
+      const list = { kind: 'List', apiVersion: 'v1', metadata: {}, items: [] }
+      return { status: 200, headers: {}, body: Readable.from([Buffer.from(JSON.stringify(list))]) }
+    },
+  })
+  const story = await Story.open(t, {}, { apiPath: another })
+  const before = story.nodeNames()
+  story.world.cluster.server.local.delete(kinds.podDisruptionBudget, 'default', 'web')
+  story.deleteNode(before[0])
+  assert.ok(await story.until(() => story.isGone(before), 5 * minutes))
+  assert.deepEqual([story.restarts.size, story.leastReady, story.events('SurgeFailed')], [1, 1, []])
+})
+
 test('a restart that the API server refuses is told, and the pods are evicted as usual', async (t) => {
   const refuse = (inner: Transport): Transport => ({
     send: async (request, signal) => {

@@ -152,7 +152,8 @@ export class DrainSurge implements EvictionHold {
   #afterFailure(node: Node, deployment: Deployment, error: KubeError): SurgeStep {
     if (error.kind === 'conflict') return 'wait'
     if (error.kind === 'notFound') return 'evict'
-    const isPassing = error.status === 0 || error.status === 429 || error.status >= 500
+    // With 200, what came was no answer to the request.
+    const isPassing = error.status < 400 || error.status === 429 || error.status >= 500
     const sinceMs = Date.parse(node.metadata.deletionTimestamp ?? '')
     if (isPassing && this.#deps.clock.now() - sinceMs < patienceMs) return 'wait'
     this.#tell(
