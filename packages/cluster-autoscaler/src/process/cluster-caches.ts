@@ -143,6 +143,7 @@ export async function openClusterCaches(
       runtime.logger.info('CapacityQuotas cannot be read and are not enforced; asked again every minute')
     },
     signal,
+    true,
   )
   // The same object for the same quota.
   const readQuotaStatus = perObject(withReadableStatus)

@@ -25,14 +25,16 @@ export async function followOnceReadable<T extends readonly ResourceType[]>(
   { client, transport, registry, runtime }: OptionalCachesDependencies,
   missing: () => void,
   signal: AbortSignal,
+  areLimits = false,
 ): Promise<() => CachesOf<T> | undefined> {
+  const collection = { fields: usualFields, areLimits }
   const areReadable = async (logger = runtime.logger) => {
     // A right that is missing would be refused, and audited, every minute: discovery needs none.
     for (const type of types) if (!(await isServed(type, client, signal))) return false
     return (await readableKinds(types, { transport, ...runtime, logger }, signal)).length === types.length
   }
   if (await areReadable()) {
-    const caches = types.map((type) => registry.cache(type, { fields: usualFields })) as CachesOf<T>
+    const caches = types.map((type) => registry.cache(type, collection)) as CachesOf<T>
     return () => caches
   }
   missing()
@@ -40,7 +42,7 @@ export async function followOnceReadable<T extends readonly ResourceType[]>(
   const later = async () => {
     do await runtime.clock.sleep(askAgainMs, signal)
     while (!(await areReadable(silentLogger)))
-    const created = types.map((type) => createCache(client, type, { ...runtime, fields: usualFields }))
+    const created = types.map((type) => createCache(client, type, { ...runtime, ...collection }))
     for (const cache of created) cache.start(signal)
     await Promise.all(created.map((cache) => cache.synced(signal)))
     caches = created as CachesOf<T>
