@@ -36,7 +36,7 @@ test('ADO-16 each block of commands in docs/ is run by a test, or says why it is
     for (const [, marker = '', commands = ''] of blocks) {
       assert.match(
         marker,
-        /^(run|run in the background|not run: .{8,})$/,
+        /^(run(: [\w ]+)?|run in the background|not run: .{8,})$/,
         `${path} has no comment above\n${commands}`,
       )
       for (const [file] of marker.matchAll(/\b[\w./-]+\.test\.ts\b/g))
