@@ -1,4 +1,4 @@
-/** The page on a slow machine, and with answers that take their time. */
+/** The page on a slow processor, and with answers that take their time. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -47,7 +47,7 @@ async function holding(page: Page, url: string | RegExp): Promise<() => Promise<
   }
 }
 
-test('PGE-12 on a machine ten times slower something true is on the screen within two seconds, and says what it waits for', {
+test('PGE-12 on a processor ten times slower something true is on the screen within two seconds, and says what it waits for', {
   skip,
 }, async (t) => {
   assert.ok(browser)
