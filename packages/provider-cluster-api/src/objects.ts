@@ -62,7 +62,7 @@ export interface MachineSet extends KubeObject {
     readonly selector?: LabelSelector
     readonly template?: MachineTemplate
   }
-  readonly status?: { readonly replicas?: number }
+  readonly status?: { readonly observedGeneration?: number; readonly replicas?: number }
 }
 
 /** Machines that the infrastructure creates as one group; not every infrastructure has Machines for them. */

@@ -29,7 +29,7 @@ import type { ClusterApiControllers } from './controllers.ts'
 import type { Hub } from './hub/hub.ts'
 import { type HubReads, opened } from './hub/objects-of-hub.ts'
 import { bindingOf, isOfOther } from './machines/binding.ts'
-import { templateHasMember } from './machines/balance.ts'
+import { isReleased, templateHasMember } from './machines/balance.ts'
 import type { Launcher } from './machines/launcher.ts'
 import type { MachineFinder } from './machines/machine-finder.ts'
 import type { Releaser } from './machines/releaser.ts'
@@ -198,13 +198,16 @@ export class ClusterApiProvider implements CloudProvider {
     const { hub } = this.#deps.view
     const binding = bindingOf(machine, hub.names)
     const { creationTimestamp, deletionTimestamp } = machine.metadata
+    const deployment = this.#deploymentOf(machine)
     const shape = await this.#shapeOf(machine)
     return {
       providerID: machine.spec?.providerID ?? '',
       ...shape,
       annotations: { [hub.names.machine]: hubText(hubKeyOf(machine)) },
       ...(binding.kind === 'bound' && { nodeClaimName: binding.claimName }),
-      deleting: deletionTimestamp !== undefined,
+      deleting:
+        deletionTimestamp !== undefined ||
+        (deployment !== undefined && isReleased(deployment, machine, hub.names)),
       ...(creationTimestamp !== undefined && { createdAtMs: Date.parse(creationTimestamp) }),
     }
   }

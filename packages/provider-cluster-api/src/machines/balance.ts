@@ -24,6 +24,11 @@ function ledgerOf({ metadata: { annotations } }: MachineDeployment): Ledger {
   return { released: new Set(released), asked: /^\d{1,9}$/.test(asked) ? Number(asked) : 0 }
 }
 
+/** Whether a Machine is marked and the replicas are lowered for it, so that Cluster API deletes it. */
+export function isReleased(deployment: MachineDeployment, machine: Machine, names: ClusterApiNames): boolean {
+  return !isStaying(machine, names) && ledgerOf(deployment).released.has(machine.metadata.uid ?? '')
+}
+
 /**
  * How many replicas are Tenon's: those that it requested, and those with Machines of its claims, whoever requested
  * them. At most `spec.replicas`, as others may have lowered it.
@@ -83,6 +88,11 @@ export interface Demand {
   readonly release: ReadonlySet<string>
   /** Limit of replicas; absent without a limit. */
   readonly maxReplicas?: number
+  /**
+   * Whether Cluster API has acted on the present replicas. Then it has deleted another marked Machine in place of one
+   * that the ledger has and that is not being deleted: replicas are to be lowered for it once more.
+   */
+  readonly isSettled?: boolean
 }
 
 /** The result of a step, as one write of the MachineDeployment. */
@@ -105,11 +115,12 @@ export function balanced(
   deployment: MachineDeployment,
   machines: readonly Machine[],
   stock: Stock,
-  { waiting, release, maxReplicas = Number.MAX_SAFE_INTEGER }: Demand,
+  { waiting, release, maxReplicas = Number.MAX_SAFE_INTEGER, isSettled = false }: Demand,
 ): Balance {
   const { bound, free, going } = stock
   const before = replicasOf(deployment)
-  const known = ledgerOf(deployment).released
+  const left = new Set(isSettled ? going.map(({ metadata: { uid = '' } }) => uid) : [])
+  const known = ledgerOf(deployment).released.difference(left)
   const present = new Set(machines.map(({ metadata: { uid = '' } }) => uid))
   const fresh = [...release].filter((uid) => !known.has(uid) && present.has(uid))
   const released = new Set([...known, ...fresh].filter((uid) => present.has(uid)))

@@ -4,12 +4,19 @@
  */
 import { type NodeClaim, ownValue } from '@tenon/api'
 import { ProviderError } from '@tenon/provider'
-import { type HubKey, hubText } from '../hub/keys.ts'
+import { type HubKey, hubKeyOf, hubText } from '../hub/keys.ts'
 import type { Machine, MachineDeployment, MachineSet } from '../objects.ts'
+import { replicasOf } from '../catalogue/growth.ts'
 import { type Balance, stockOf } from './balance.ts'
 import { bindingOf, isStaying } from './binding.ts'
-import { type Asker, DeploymentWrites, type Limit, type WorkerDependencies } from './deployment-writes.ts'
-import { shrinksFirst } from './shrinking.ts'
+import {
+  type Asker,
+  type Balanced,
+  DeploymentWrites,
+  type Limit,
+  type WorkerDependencies,
+} from './deployment-writes.ts'
+import { hasObserved, shrinksFirst } from './shrinking.ts'
 
 /** Requests are gathered until none arrives for `idleMs`, and at most for this time. */
 const idleMs = 100
@@ -18,6 +25,8 @@ const gatherMs = 1000
 const pollMs = 1000
 /** How long a claim waits for a Machine to exist. */
 const patienceMs = 30_000
+/** How long Cluster API may take for lowered replicas before the claim is told. */
+const slowMs = 5 * 60_000
 /** How long to wait for more changes after a Machine has changed. */
 const togetherMs = 50
 
@@ -89,7 +98,10 @@ export class DeploymentWorker {
     await this.#step
   }
 
-  /** Deletes a Machine, and lowers the replicas by one for it, once. Resolves when the hub has accepted. */
+  /**
+   * Lowers the replicas by one for a Machine, once, and deletes it. Resolves when the hub has accepted; while Cluster
+   * API has not acted on the lowered replicas the Machine is only marked, and the call is to be repeated.
+   */
   async release(machine: Machine): Promise<void> {
     const uid = machine.metadata.uid ?? ''
     const known = this.#releases.get(uid)
@@ -180,15 +192,17 @@ export class DeploymentWorker {
     const { reads } = this.#deps
     const deployment = await this.#writes.deployment()
     this.#scaled = deployment
+    const sets = await this.#setsFor(releases)
     let machines = await reads.machinesOf(this.key)
     this.#resolveBound(machines)
-    const marked = await this.#mark(releases, machines)
+    const marked = await this.#mark(sets === undefined ? [] : releases, machines)
     machines = machines.map((machine) => marked.get(machine.metadata.uid ?? '') ?? machine)
-    const uncounted = await this.#uncounted(deployment, marked)
+    const uncounted = this.#uncounted(deployment, sets ?? [], marked)
     // Later requests wait for the next step.
     const waiters = [...this.#waiting.values()]
-    const { stock, balance, limit } = await this.#writes.balance(deployment, machines, uncounted, waiters)
-    await this.#delete(releases, marked)
+    const balanced = await this.#writes.balance(deployment, machines, uncounted, { askers: waiters, sets })
+    const { stock, balance, limit } = balanced
+    await this.#delete(releases, marked, this.#leftToClusterApi(balanced, sets ?? [], marked))
     this.#refuse(waiters.slice(balance.served), limit)
     await this.#assign(stock.free, waiters.slice(0, balance.served))
     this.#expire(waiters, balance, machines)
@@ -247,48 +261,80 @@ export class DeploymentWorker {
     outcome.reject(error)
   }
 
+  /** The MachineSets; undefined if nothing is to go, or if they cannot be listed, so that nothing may go. */
+  async #setsFor(releases: readonly Release[]): Promise<readonly MachineSet[] | undefined> {
+    if (releases.length === 0) return undefined
+    try {
+      return await this.#deps.reads.setsOf(this.key)
+    } catch (error) {
+      // Waiting claims can be served nevertheless.
+      for (const release of releases) this.#refuseRelease(release, error)
+      return undefined
+    }
+  }
+
   /**
    * Marked Machines for which the replicas may be lowered. For those of other MachineSets, a different Machine would be
    * deleted.
    */
-  async #uncounted(
+  #uncounted(
     deployment: MachineDeployment,
+    sets: readonly MachineSet[],
     marked: ReadonlyMap<string, Machine>,
-  ): Promise<ReadonlySet<string>> {
-    if (marked.size === 0) return new Set()
-    const { reads, hub } = this.#deps
-    let sets: readonly MachineSet[]
-    try {
-      sets = await reads.setsOf(this.key)
-    } catch (error) {
-      // Waiting claims can be served nevertheless.
-      for (const uid of marked.keys()) {
-        const release = this.#releases.get(uid)
-        if (release !== undefined) this.#refuseRelease(release, error)
-      }
-      return new Set()
-    }
-    return new Set(
-      [...marked]
-        .filter(([_uid, { metadata }]) =>
-          shrinksFirst(deployment, sets, ownValue(metadata.labels, hub.names.setName)),
-        )
-        .map(([uid]) => uid),
+  ): ReadonlySet<string> {
+    const going = [...marked].filter(([_uid, { metadata }]) =>
+      shrinksFirst(deployment, sets, ownValue(metadata.labels, this.#deps.hub.names.setName)),
     )
+    return new Set(going.map(([uid]) => uid))
   }
 
-  async #delete(releases: readonly Release[], marked: ReadonlyMap<string, Machine>): Promise<void> {
+  /**
+   * UIDs of marked Machines that their MachineSet deletes once the lowered replicas reach it. Deleted before, they
+   * would be replaced, and the replicas would then end another Machine (reports-2.md 12).
+   */
+  #leftToClusterApi(
+    { balance: { released }, isObserved }: Balanced,
+    sets: readonly MachineSet[],
+    marked: ReadonlyMap<string, Machine>,
+  ): ReadonlySet<string> {
+    const lagging = new Set(sets.filter((set) => !hasObserved(set)).map(({ metadata }) => metadata.name))
+    const setOf = ({ metadata }: Machine) => ownValue(metadata.labels, this.#deps.hub.names.setName) ?? ''
+    const left = [...marked].filter(
+      ([uid, machine]) => released.has(uid) && (!isObserved || lagging.has(setOf(machine))),
+    )
+    return new Set(left.map(([uid]) => uid))
+  }
+
+  async #delete(
+    releases: readonly Release[],
+    marked: ReadonlyMap<string, Machine>,
+    left: ReadonlySet<string>,
+  ): Promise<void> {
     await Promise.all(
       releases.map(async (release) => {
         const { uid = '' } = release.machine.metadata
         if (!marked.has(uid) || this.#releases.get(uid) !== release) return
         try {
-          await this.#writes.remove(release.machine)
+          if (left.has(uid)) this.#wait(marked.get(uid) ?? release.machine)
+          else await this.#writes.remove(release.machine)
           this.#released(release)
         } catch (error) {
           this.#refuseRelease(release, error)
         }
       }),
+    )
+  }
+
+  /** @throws ProviderError if Cluster API has let a marked Machine stay for longer than it usually takes. */
+  #wait(machine: Machine): void {
+    const { clock, hub } = this.#deps
+    const markedAt = Date.parse(ownValue(machine.metadata.annotations, hub.names.deleteMachine) ?? '')
+    // Users may mark Machines with any text.
+    if (!(clock.now() - markedAt >= slowMs)) return
+    const replicas = this.#scaled === undefined ? 'lowered' : String(replicasOf(this.#scaled))
+    throw new ProviderError(
+      'other',
+      `Machine ${hubText(hubKeyOf(machine))} is marked to be deleted first, but Cluster API has not acted on the ${replicas} replicas of MachineDeployment ${hubText(this.key)} for ${String(slowMs / 60_000)} min: see whether it is paused, and its conditions`,
     )
   }
 

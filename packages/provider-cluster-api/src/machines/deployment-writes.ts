@@ -7,10 +7,11 @@ import { type HubKey, hubKeyOf, hubText } from '../hub/keys.ts'
 import type { Hub } from '../hub/hub.ts'
 import { clusterOf, opened, type HubReads } from '../hub/objects-of-hub.ts'
 import { replicasOf, standstillOf } from '../catalogue/growth.ts'
-import type { Machine, MachineDeployment } from '../objects.ts'
+import type { Machine, MachineDeployment, MachineSet } from '../objects.ts'
 import { balanced, balancePatch, type Balance, stockOf, type Stock } from './balance.ts'
 import { bindingOf, bindingPatch, isBoundAlike, isStaying } from './binding.ts'
 import type { ReplicaContests } from '../catalogue/replica-contests.ts'
+import { hasObserved, isSettled } from './shrinking.ts'
 
 /** Attempts of a write after conflicts. */
 const attempts = 3
@@ -38,6 +39,8 @@ export interface Balanced {
   readonly stock: Stock
   readonly balance: Balance
   readonly limit: Limit
+  /** Whether Cluster API had passed the replicas on to the MachineSets before the step began. */
+  readonly isObserved: boolean
 }
 
 /** The limit of a MachineDeployment's replicas. */
@@ -113,7 +116,7 @@ export class DeploymentWrites {
     )
   }
 
-  /** Deletes a Machine: if its MachineSet grows at the same time, a mark alone would not remove it. */
+  /** Deletes a Machine: if its MachineSet has grown by another at the same time, a mark alone does not remove it. */
   async remove(machine: Machine): Promise<void> {
     const { hub } = this.#deps
     const { uid } = machine.metadata
@@ -125,12 +128,15 @@ export class DeploymentWrites {
     }
   }
 
-  /** Writes the replicas, unless they are correct already. */
+  /**
+   * Writes the replicas, unless they are correct already.
+   * @param sets all MachineSets, read after `first` and before `listed`.
+   */
   async balance(
     first: MachineDeployment,
     listed: readonly Machine[],
     release: ReadonlySet<string>,
-    askers: readonly Asker[],
+    { askers, sets }: { readonly askers: readonly Asker[]; readonly sets: readonly MachineSet[] | undefined },
   ): Promise<Balanced> {
     const { hub, reads } = this.#deps
     let deployment = first
@@ -138,13 +144,20 @@ export class DeploymentWrites {
     for (let attempt = 1; ; attempt++) {
       const stock = stockOf(deployment, machines, hub.names)
       const limit = limitOf(deployment, askers, this.#standstill(deployment))
-      const demand = { waiting: askers.length, release, ...limit }
+      // After a conflict the MachineSets are older than the MachineDeployment.
+      const isFirst = attempt === 1
+      const demand = {
+        waiting: askers.length,
+        release,
+        ...limit,
+        isSettled: isFirst && sets !== undefined && isSettled(deployment, sets),
+      }
       const balance = balanced(deployment, machines, stock, demand)
       const patch = balancePatch(deployment, balance)
-      if (patch === undefined) return { stock, balance, limit }
+      const isObserved = isFirst && balance.replicas === replicasOf(deployment) && hasObserved(deployment)
       try {
-        await this.#scale(deployment, patch, balance.replicas)
-        return { stock, balance, limit }
+        if (patch !== undefined) await this.#scale(deployment, patch, balance.replicas)
+        return { stock, balance, limit, isObserved }
       } catch (error) {
         // Controllers write it often.
         if (!isKubeError(error, 'conflict') || attempt === attempts) throw error

@@ -48,6 +48,19 @@ function machineOf(stage: Stage, claimName: string): Machine {
   return machine
 }
 
+/** Cluster API goes on. */
+function reconcile(stage: Stage): void {
+  stage.barren.clear()
+  stage.kube.put(hubKinds.machineDeployment, stage.deployment() ?? assert.fail())
+}
+
+/** The MachineDeployment controller has passed the replicas on, and nothing else has happened yet. */
+function observe(stage: Stage): void {
+  const deployment = stage.deployment() ?? assert.fail()
+  const { generation = 0 } = deployment.metadata
+  stage.kube.put(hubKinds.machineDeployment, { ...deployment, status: { observedGeneration: generation } })
+}
+
 const byText = (a: string, b: string) => (a < b ? -1 : 1)
 
 const md = { namespace: 'default', name: 'md-0' }
@@ -255,7 +268,8 @@ describe('releases', () => {
     const [a] = await fleet(stage, 'a')
     assert.ok(a)
     stage.barren.add('md-0')
-    await stage.kube.patch(hubKinds.machineDeployment, md, { spec: { replicas: null } })
+    const { spec: { replicas: _replicas, ...spec } = {}, ...deployment } = stage.deployment() ?? assert.fail()
+    stage.kube.put(hubKinds.machineDeployment, { ...deployment, spec })
     assert.deepEqual(await ends(stage, [a]), ['done'])
     assert.deepEqual(living(stage), [])
   })
@@ -356,11 +370,99 @@ describe('releases', () => {
             labels: { [names.deploymentName]: 'md-0' },
           },
           spec: { replicas: 1 },
+          status: { observedGeneration: 1 },
         })
       assert.deepEqual(await ends(stage, [a]), ['done'])
       assert.equal(stage.replicas(), lowered ? 1 : 2, `${strategy} ${oldest}`)
+      if (lowered) await stage.clock.advance(1000)
       assert.equal(living(stage).length, 1)
     }
+  })
+
+  test('RPB-33 a Machine is left to Cluster API until the lowered replicas have reached its MachineSet', async () => {
+    const stage = new Stage()
+    stage.add()
+    const [a] = await fleet(stage, 'a', 'b', 'c')
+    assert.ok(a)
+    stage.barren.add('md-0')
+    for (let attempt = 0; attempt < 5; attempt++) {
+      assert.deepEqual(await ends(stage, [a]), ['done'])
+      await stage.clock.advance(10_000)
+    }
+    assert.equal(stage.replicas(), 2)
+    assert.deepEqual(living(stage).filter(isMarked), [machineOf(stage, 'a')])
+    assert.equal(living(stage).length, 3)
+    await stage.clock.advance(5 * 60_000)
+    assert.match(
+      (await ends(stage, [a]))[0] ?? '',
+      /Cluster API has not acted on the 2 replicas of MachineDeployment default\/md-0/,
+    )
+    reconcile(stage)
+    await stage.clock.advance(10_000)
+    assert.match((await ends(stage, [a]))[0] ?? '', /nodeClaimNotFound/)
+    assert.deepEqual(
+      stage
+        .machines()
+        .map(({ metadata }) => metadata.name)
+        .toSorted(byText),
+      [...stage.boundTo('b'), ...stage.boundTo('c')].toSorted(byText),
+    )
+  })
+
+  test('RPB-33 a MachineSet that lags is waited for like its MachineDeployment', async () => {
+    const stage = new Stage()
+    stage.add()
+    const [a] = await fleet(stage, 'a', 'b')
+    assert.ok(a)
+    stage.barren.add('md-0')
+    const { replicas = 0 } = stage.deployment()?.spec ?? {}
+    assert.equal(replicas, 2)
+    const set = (observedGeneration: number) =>
+      stage.kube.put(hubKinds.machineSet, {
+        apiVersion: 'cluster.x-k8s.io/v1beta2',
+        kind: 'MachineSet',
+        metadata: {
+          name: 'md-0-set',
+          namespace: 'default',
+          generation: 2,
+          labels: { [names.deploymentName]: 'md-0' },
+        },
+        spec: { replicas: 1 },
+        status: { observedGeneration },
+      })
+    set(1)
+    await ends(stage, [a])
+    observe(stage)
+    await ends(stage, [a])
+    assert.equal(living(stage).length, 2)
+    set(2)
+    await ends(stage, [a])
+    assert.deepEqual(living(stage), [machineOf(stage, 'b')])
+  })
+
+  test('RPB-33 a Machine whose replica another claim has taken before Cluster API acted goes when it has', async () => {
+    const stage = new Stage()
+    stage.add()
+    const [a] = await fleet(stage, 'a', 'b')
+    assert.ok(a)
+    stage.barren.add('md-0')
+    await ends(stage, [a])
+    const launched = stage.provider.create(stage.claim('c'))
+    await stage.clock.advance(5000)
+    assert.equal(stage.replicas(), 2)
+    reconcile(stage)
+    await stage.clock.advance(1000)
+    assert.equal(living(stage).length, 2, 'its MachineSet does not shrink')
+    await ends(stage, [a])
+    await stage.settled(launched)
+    await stage.clock.advance(10_000)
+    assert.deepEqual(
+      stage
+        .machines()
+        .map(({ metadata }) => metadata.name)
+        .toSorted(byText),
+      [...stage.boundTo('b'), ...stage.boundTo('c')].toSorted(byText),
+    )
   })
 
   test('CAP-34 a claim whose launch could not be noted has the same Machine at the next attempt', async () => {

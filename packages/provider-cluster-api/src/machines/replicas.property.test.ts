@@ -60,7 +60,7 @@ class Story {
       if (kind !== 'updated' && deployment !== undefined)
         stage.kube.put(hubKinds.machineDeployment, {
           ...deployment,
-          status: { replicas: stage.machines().length },
+          status: { ...deployment.status, replicas: stage.machines().length },
         })
     })
     this.#provider = this.#process()

@@ -59,6 +59,8 @@ export class MachineSweep {
   readonly #deps: MachineSweepDependencies
   /** Since when Machines have been found without a claim, by UID; monotonic milliseconds. */
   readonly #since = new Map<string, number>()
+  /** UIDs of those that were removed but may still be there, as Cluster API takes its time. */
+  readonly #removed = new Set<string>()
 
   constructor(deps: MachineSweepDependencies) {
     this.#deps = deps
@@ -195,6 +197,7 @@ export class MachineSweep {
   #remember(found: readonly Machine[]): void {
     const uids = new Set(found.map(uidOf))
     for (const uid of this.#since.keys()) if (!uids.has(uid)) this.#since.delete(uid)
+    for (const uid of this.#removed) if (!uids.has(uid)) this.#removed.delete(uid)
     const now = this.#deps.process.clock.monotonic()
     for (const uid of uids) if (!this.#since.has(uid)) this.#since.set(uid, now)
   }
@@ -202,6 +205,14 @@ export class MachineSweep {
   #ageMs(machine: Machine): number {
     const now = this.#deps.process.clock.monotonic()
     return now - (this.#since.get(uidOf(machine)) ?? now)
+  }
+
+  /** Notes the removal of a Machine, which later passes repeat until it is gone. */
+  #isRemovedBefore(machine: Machine): boolean {
+    const uid = uidOf(machine)
+    const isKnown = this.#removed.has(uid)
+    this.#removed.add(uid)
+    return isKnown
   }
 
   async #reap(machine: Machine, signal: AbortSignal): Promise<void> {
@@ -216,6 +227,7 @@ export class MachineSweep {
     const providerID = current.spec?.providerID ?? ''
     if (providerID !== '' && claim?.status?.providerID === providerID) return
     await releaser.give(current)
+    if (this.#isRemovedBefore(current)) return
     metrics.reaped.count()
     process.logger.info('deleted a Machine whose NodeClaim is gone', {
       Machine: hubText(hubKeyOf(machine)),
@@ -230,6 +242,7 @@ export class MachineSweep {
     if (bindingOf(current, hub.hub.names).kind === 'bound' || (await this.#mayRunPods(current, signal)))
       return
     await releaser.give(current)
+    if (this.#isRemovedBefore(current)) return
     metrics.givenBack.count()
     this.#tellGivenBack(current)
     process.logger.info('deleted a Machine that no NodeClaim used', {

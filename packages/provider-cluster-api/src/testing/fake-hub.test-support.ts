@@ -214,6 +214,10 @@ export class Stage {
     for (const { metadata } of excess)
       if (metadata.deletionTimestamp === undefined)
         await this.kube.delete(hubKinds.machine, { namespace, name: metadata.name }).catch(() => undefined)
+    const now = this.deployment(name, namespace)
+    const { generation: observedGeneration = 0 } = deployment.metadata
+    if (now !== undefined && now.status?.observedGeneration !== observedGeneration)
+      this.kube.put(hubKinds.machineDeployment, { ...now, status: { ...now.status, observedGeneration } })
   }
 
   #make(namespace: string, deployment: string): void {

@@ -117,7 +117,7 @@ export class MemoryKube implements KubeClient {
         throw new KubeError('conflict', 409, 'the object has been modified')
       const merged = merge(old as unknown as Json, patch as Json) as unknown as T
       if (merged.metadata.deletionTimestamp === undefined || (merged.metadata.finalizers ?? []).length > 0)
-        return this.put(type, merged)
+        return this.put(type, ofNextGeneration(old, merged))
       this.#remove(type, merged)
       return merged
     })
@@ -202,6 +202,13 @@ export class MemoryKube implements KubeClient {
   #announce(type: ResourceType, change: Change<KubeObject>): void {
     for (const listener of this.#listenersOf(type)) listener(change)
   }
+}
+
+/** API servers count the changes of a spec. */
+function ofNextGeneration<T extends KubeObject>(old: T, now: T): T {
+  const specOf = (object: KubeObject & { readonly spec?: unknown }) => JSON.stringify(object.spec)
+  if (specOf(old) === specOf(now)) return now
+  return { ...now, metadata: { ...now.metadata, generation: (old.metadata.generation ?? 0) + 1 } }
 }
 
 function merge(target: Json, patch: Json): Json {

@@ -68,3 +68,17 @@ test('RPB-37 replicas that a user has raised stay; those that Tenon asked for in
   await stage.world.clock.advance(60 * minutes)
   assert.deepEqual(counts(), [3, 3, 1])
 })
+
+test('RPB-33 while the MachineDeployment controller lags, the Machine of an ended claim is neither replaced nor does another go for it', async (t) => {
+  const stage = await Stage.open(t)
+  for (const name of ['goes', 'stays']) stage.world.create(deploymentKind, aDeployment(name, 1, requests))
+  await stage.settles(2, 5 * minutes)
+  const pod = stage.world.pods().find(({ metadata }) => metadata.name.startsWith('stays'))
+  stage.world.clusterApi.settings.deploymentDelay = { minMs: 2 * minutes, maxMs: 2 * minutes }
+  stage.world.scale('goes', 0)
+  await stage.settles(1, 10 * minutes)
+  await stage.world.clock.advance(10 * minutes)
+  assert.deepEqual(stage.machineNames, [pod?.spec.nodeName])
+  assert.equal(stage.replicas, 1)
+  assert.equal(stage.made.size, 2, [...stage.made].join(' '))
+})
