@@ -1,5 +1,5 @@
 /** The simulated Cluster API in a simulation: the cluster is its own management cluster. */
-import { type KubeObject, type Node, ownValue } from '@tenon/api'
+import { isConditionTrue, type KubeObject, type Node, ownValue } from '@tenon/api'
 import { clusterAPINodeClassKind, openClusterApi, ownNames } from '@tenon/provider-cluster-api'
 import type { FullMachine, MachineShape } from '@tenon/simulator-cluster-api'
 import { rfc3339 } from '@tenon/runtime'
@@ -23,6 +23,8 @@ const machines = '/apis/cluster.x-k8s.io/v1beta2/namespaces/default/machines/'
 
 /** How long a Machine may have failed before a MachineHealthCheck deletes it. */
 const healthCheckMs = 5 * 60_000
+/** How long one may take to become ready, as by Cluster API's default. */
+const startMs = 10 * 60_000
 
 interface Size {
   readonly type: string
@@ -82,6 +84,7 @@ export function clusterApiIn(world: World, hasZones: boolean): WorldCloud {
   for (const [at, { name, ...size }] of members.entries())
     createDeployment(world, name, size, hasZones && at % 2 === 1 ? 'b' : 'a')
   createDeployment(world, privateDeployment, undefined)
+  checkStarts(world)
   return {
     wares,
     prices,
@@ -126,8 +129,23 @@ export function clusterApiIn(world: World, hasZones: boolean): WorldCloud {
       return victim.metadata.name
     },
     playFaults: (faults) => playHubFaults(world, faults),
-    leftovers: () => leftoversOf(world),
+    leftovers: (held) => leftoversOf(world, held),
   }
+}
+
+/**
+ * Remediates Machines of rollouts that never become ready, for which the rollout would wait for ever. Those of claims
+ * are Tenon's to give up.
+ */
+function checkStarts(world: World): void {
+  const { clock } = world
+  for (const machine of memberMachinesIn(world)) {
+    const { creationTimestamp = '' } = machine.metadata
+    const isLate = clock.now() - Date.parse(creationTimestamp) >= startMs
+    if (isLate && boundTo(machine) === undefined && !isConditionTrue(machine, 'Ready'))
+      remediate(world, machine)
+  }
+  clock.after(60_000, () => checkStarts(world))
 }
 
 /** Remediates a failed Machine as a MachineHealthCheck does. */
@@ -139,19 +157,26 @@ function remediate({ clock, clusterApi: { hub, kinds } }: World, { metadata }: F
   hub.delete(kinds.machine, namespace, metadata.name)
 }
 
-/** The number of replicas must equal that of Machines, and each Machine must be bound. */
-function leftoversOf(world: World): readonly string[] {
+/**
+ * The number of replicas must equal that of Machines, and each Machine must be bound. A Machine that Cluster API deletes
+ * stays as long as a pod there may not be evicted; a rollout has made another in its place, which nobody may need.
+ */
+function leftoversOf(world: World, held: ReadonlySet<string>): readonly string[] {
   const all = memberMachinesIn(world)
   return deploymentsIn(world)
     .filter(isMember)
     .flatMap(({ metadata: { name }, spec }) => {
       const own = all.filter((machine) => deploymentOf(machine) === name)
-      const bound = own.filter((machine) => boundTo(machine) !== undefined)
+      const blocked = own.filter(
+        (machine) => isLeaving(machine) && held.has(machine.status?.nodeRef?.name ?? ''),
+      )
+      const staying = own.filter((machine) => !blocked.includes(machine))
+      const bound = staying.filter((machine) => boundTo(machine) !== undefined)
       const { replicas = 0 } = spec ?? {}
-      return replicas === own.length && bound.length === own.length
+      return replicas === staying.length && staying.length - bound.length <= blocked.length
         ? []
         : [
-            `MachineDeployment ${name} has ${replicas} replicas, ${own.length} Machines, ${bound.length} of them bound`,
+            `MachineDeployment ${name} has ${replicas} replicas, ${own.length} Machines, ${own.length - staying.length + bound.length} of them bound`,
           ]
     })
 }

@@ -76,8 +76,11 @@ export interface WorldCloud {
   readonly loseOne: (random: Random) => string | undefined
   /** Starts the faults of the cloud and its users. Call the result when the calm phase begins. */
   readonly playFaults: (deps: FaultDependencies) => () => void
-  /** Descriptions of what should not be left at the end. */
-  readonly leftovers: () => readonly string[]
+  /**
+   * Descriptions of what should not be left at the end.
+   * @param held names of Nodes with pods that may stay there for ever.
+   */
+  readonly leftovers: (held: ReadonlySet<string>) => readonly string[]
 }
 
 export interface CloudDeps {

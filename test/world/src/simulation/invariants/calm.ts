@@ -57,7 +57,7 @@ export function unrest(world: World, cloud: WorldCloud): readonly string[] {
   if (unready.length > 0) problems.push(`${unready.length} NodeClaim(s) not initialized: ${some(unready)}`)
   const bare = claims.filter((claim) => isInitialized(claim) && !hasLabels(claim, all))
   if (bare.length > 0) problems.push(`${bare.length} NodeClaim(s) whose Node lacks labels: ${some(bare)}`)
-  return [...problems, ...cloud.leftovers()]
+  return [...problems, ...cloud.leftovers(held)]
 }
 
 /** Whether the Node has the labels that kubelets may not set, and everything else of the claim's NodePool. */

@@ -9,6 +9,7 @@ import {
   freeMachinesOf,
   isLeaving,
   isMember,
+  memberMachinesIn,
   meddledAnnotation,
   namespace,
   replicasOfUsers,
@@ -107,7 +108,10 @@ export const boundMachinesKept: Invariant = (scene) => {
   }
 }
 
-/** A Machine that Tenon requested and that no claim has taken is released. */
+/**
+ * A Machine that Tenon requested and that no claim has taken is released. One that a rollout made in place of a Machine
+ * that Cluster API is still draining is the rollout's.
+ */
 export const noUnclaimedMachine: Invariant = ({ clock, violate, world }) => {
   const since = new Map<string, number>()
   return {
@@ -115,7 +119,10 @@ export const noUnclaimedMachine: Invariant = ({ clock, violate, world }) => {
       for (const deployment of deploymentsIn(world).filter(isMember)) {
         const { name } = deployment.metadata
         const free = freeMachinesOf(world, deployment)
-        if (free.length <= replicasOfUsers(world, deployment)) {
+        const replaced = memberMachinesIn(world).filter(
+          (machine) => deploymentOf(machine) === name && isLeaving(machine) && boundTo(machine) !== undefined,
+        )
+        if (free.length <= replicasOfUsers(world, deployment) + replaced.length) {
           since.delete(name)
           continue
         }
