@@ -92,6 +92,18 @@ test('an accepted group vanishes without an event', async (t) => {
   assert.deepEqual(world.nodes(), [])
 })
 
+test('a group vanishes with the Node that its kubelet has registered under another name', async (t) => {
+  const world = await struck(t)
+  await world.seconds(60)
+  const { metadata: { labels = {} } = {} } = world.node('a-node0') ?? {}
+  world.api.create(kinds.node, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'again', labels } })
+  await world.seconds(60)
+  assert.deepEqual(world.nodes().toSorted(), ['a-node0', 'again'])
+  world.cloud.vanish('a')
+  await world.seconds(1)
+  assert.deepEqual(world.nodes(), [])
+})
+
 test('a ready group vanishes with its node', async (t) => {
   const world = await struck(t)
   await world.seconds(60)

@@ -1,5 +1,6 @@
 /** Creates and removes the instances and Nodes of a NodeGroup to match its spec. */
-import type { NodeGroup } from '@tenon/provider-clever-cloud'
+import { kinds, ownValue } from '@tenon/api'
+import { type NodeGroup, platformLabels } from '@tenon/provider-clever-cloud'
 import { effectOf, errorEndOf, type GroupRecord, isSettled, stayingInstances } from './group-record.ts'
 import { type GroupInstance, workerLabels } from './group-instances.ts'
 import { earliest, type Platform, usedQuota } from './platform.ts'
@@ -36,11 +37,21 @@ export function settleNodes(platform: Platform, group: NodeGroup, record: GroupR
   ])
 }
 
-/** Removes every instance and deletes every Node; returns whether all Nodes are gone. */
-export function clearNodes({ host }: Platform, record: GroupRecord): boolean {
+/**
+ * Removes every instance and deletes every Node of the group, also one that a kubelet has registered under another
+ * name: nobody else could, as it has no provider ID. Returns whether all Nodes are gone.
+ */
+export function clearNodes({ api, host }: Platform, record: GroupRecord): boolean {
   for (const instance of record.instances.values()) host.cut(instance)
   record.instances.clear()
-  return numbers.map((number) => host.removeNode(nodeNameOf(record, number))).every((isGone) => isGone)
+  const own = api
+    .list(kinds.node)
+    .filter(({ metadata }) => ownValue(metadata.labels, platformLabels.nodeGroup) === record.name)
+  const names = [
+    ...numbers.map((number) => nodeNameOf(record, number)),
+    ...own.map(({ metadata }) => metadata.name),
+  ]
+  return names.map((name) => host.removeNode(name)).every((isGone) => isGone)
 }
 
 /** Cuts the power of a deleted group's instances. */
