@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { aPool, aSnapshot, aType } from '../testing/clusters.test-support.ts'
+import { aPending, aPool, aSnapshot, aType } from '../testing/clusters.test-support.ts'
 import { snapshotLines } from './lines.ts'
 import { redacted } from './redact.ts'
 
@@ -76,4 +76,17 @@ test('verdicts on nodes and the journal keep their times and prices, and lose al
   assert.equal(entry?.nodes[0], snapshot.nodeDecisions[0]?.node)
   assert.deepEqual(entry?.pricePerHour, { before: 2, after: 1 })
   assert.equal(snapshot.nodeDecisions[0]?.others?.[0]?.until, '2026-11-27T00:00:00Z')
+})
+
+test('ADO-5 what kubectl has applied is not repeated, and annotations that decide are kept', () => {
+  const pod = aPending('web', { cpu: '1' })
+  const annotations = {
+    'kubectl.kubernetes.io/last-applied-configuration': '{"env":[{"name":"TOKEN","value":"planted-token"}]}',
+    'karpenter.sh/do-not-disrupt': 'true',
+  }
+  const planted = { ...pod, metadata: { ...pod.metadata, annotations } }
+  const lines = snapshotLines(redacted(aSnapshot([aPool('blue'), planted], [aType('small', 1)]), 'key'))
+  const text = [...lines].join('\n')
+  assert.ok(!text.includes('planted-token') && !text.includes('last-applied'))
+  assert.match(text, /karpenter\.sh\/do-not-disrupt":"true"/)
 })

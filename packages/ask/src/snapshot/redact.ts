@@ -292,6 +292,8 @@ export class Redactor {
       Object.entries(annotations).flatMap(([key, value]) => {
         if (pauseAnnotations.test(key)) return [[key, withoutReason(value)]]
         if (groupAnnotation.test(key)) return [[key, this.#values(value)]]
+        // What kubectl applied repeats the object as it was, with its names, texts and environment.
+        if (key === 'kubectl.kubernetes.io/last-applied-configuration') return []
         return readAnnotations.test(key) ? [[key, value]] : []
       }),
     )
