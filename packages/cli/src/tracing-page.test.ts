@@ -1,24 +1,12 @@
 /** docs/tracing.md, played: the receiver, a cluster that sends to it, and the annotation of NodeClaims. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { serveHttp } from '@tenon/runtime'
 import { repositoryRoot } from './testing/image.test-support.ts'
+import { blocksOf } from './testing/pages.test-support.ts'
 import { eventually, runShell, startTenon, temporaryDirectory } from './testing/tenon-process.test-support.ts'
-
-/** Commands by marker, in order. */
-function blocksOf(path: string): ReadonlyMap<string, readonly string[]> {
-  const page = readFileSync(join(repositoryRoot, path), 'utf8')
-  const found = Array.from(page.matchAll(/<!-- (.*) -->\n```sh\n([^]*?)\n```/g))
-  return new Map(
-    [...Map.groupBy(found, ([, marker = '']) => marker)].map(([marker, blocks]) => [
-      marker,
-      blocks.map(([, , commands = '']) => commands),
-    ]),
-  )
-}
 
 async function freePort(): Promise<number> {
   const server = await serveHttp(() => Promise.reject(new Error('unused')), { host: '127.0.0.1', port: 0 })
@@ -37,8 +25,9 @@ function startReceiver(t: TestContext, file: string, port: number): () => string
 }
 
 test('ADO-12 ADO-16 the commands of docs/tracing.md show the trace of a pod up to its node', async (t) => {
-  const blocks = blocksOf('docs/tracing.md')
-  const [receive = '', send = ''] = blocks.get('run in the background') ?? []
+  const commandsOf = (marker: string) =>
+    blocksOf('docs/tracing.md').flatMap((block) => (block.marker === marker ? [block.text.trimEnd()] : []))
+  const [receive = '', send = ''] = commandsOf('run in the background')
   const [, file = ''] = /^node (examples\S+)$/.exec(receive) ?? []
   const [, variables = '', command] = /^((?:\w+=\S+ )+)tenon (\w+)$/.exec(send) ?? []
   assert.equal(command, 'up')
@@ -73,7 +62,7 @@ test('ADO-12 ADO-16 the commands of docs/tracing.md show the trace of a pod up t
       `^trace ${claim}\\n {2}NodeClaim .*-> ${batch}\\n {4}launch [^]*\\n {6}cloud Create [^]*\\n {4}register [^]*\\n {4}initialize `,
     ),
   )
-  const [asked = ''] = blocks.get('run') ?? []
+  const [asked = ''] = commandsOf('run')
   const { code, out, err } = await runShell(cwd, `export KUBECONFIG=.tenon/kubeconfig; ${asked}`)
   assert.equal(code, 0, err)
   assert.match(out, new RegExp(`^NAME +TRACE\\n[^]*00-${claim}-\\w{16}-01$`, 'm'))

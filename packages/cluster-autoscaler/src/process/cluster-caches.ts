@@ -143,7 +143,7 @@ export async function openClusterCaches(
       runtime.logger.info('CapacityQuotas cannot be read and are not enforced; asked again every minute')
     },
     signal,
-    true,
+    { areLimits: true },
   )
   // The same object for the same quota.
   const readQuotaStatus = perObject(withReadableStatus)

@@ -25,7 +25,8 @@ export async function followOnceReadable<T extends readonly ResourceType[]>(
   { client, transport, registry, runtime }: OptionalCachesDependencies,
   missing: () => void,
   signal: AbortSignal,
-  areLimits = false,
+  /** See `CachedCollection`. */
+  { areLimits = false }: { readonly areLimits?: boolean } = {},
 ): Promise<() => CachesOf<T> | undefined> {
   const collection = { fields: usualFields, areLimits }
   const areReadable = async (logger = runtime.logger) => {
